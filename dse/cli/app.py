@@ -92,6 +92,12 @@ def say_no_more() -> None:
         os.dup2(nowhere, stream.fileno())
 
 
+def print_notes(*notes: str) -> None:
+    """Print notes on stderr, beside an answer that stdout holds: a line each, which the program's name begins."""
+    for note in notes:
+        print(f"dse: {note}", file=sys.stderr)
+
+
 def print_json(document: Any) -> None:
     """Print one JSON document on stdout; a value that is not finite is an error."""
     print(json.dumps(document, indent=1, allow_nan=False))

@@ -7,8 +7,8 @@ from typing import Annotated, Any, NamedTuple
 from cyclopts import Parameter
 from rich.console import Console
 
-from dse.cli.app import Json, Out, Whole, app, print_json
-from dse.cli.shards import file_name, say_notes, sweep_shard_into
+from dse.cli.app import Json, Out, Whole, app, print_json, print_notes
+from dse.cli.shards import file_name, sweep_shard_into
 
 PAGE = "report.html"
 """The page of a sweep or a search in its folder."""
@@ -129,7 +129,7 @@ def _answer(result: Any, refinement: Any, folder: Path, programs: Any, page: boo
     from dse.reports.sweep.answer import caveats
 
     looked = _page(result, result, folder, page, programs, look=page or json_)
-    say_notes(result.notes)
+    print_notes(*result.notes)
     if json_:
         notes = {"notes": [*result.notes, *caveats(result)]} | _seen(result, looked)
         print_json(result.summary() | notes | ({"refinement": refinement.record()} if refinement else {}))

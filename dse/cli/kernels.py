@@ -1,13 +1,12 @@
 """Commands over one GPU: run, trace and explain a workload on it."""
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 from rich.console import Console
 
-from dse.cli.app import Json, Whole, app, print_json
+from dse.cli.app import Json, Whole, app, print_json, print_notes
 
 if TYPE_CHECKING:
     from dse.power.models import PowerChoice
@@ -101,8 +100,7 @@ def trace(
     from dse.timing.traced.trace_answer import TraceQuestion
 
     question, choice = TraceQuestion.of(directory, gpu, timing, representative, kernel), power_option(power)
-    for note in question.notes:
-        print(f"dse: {note}", file=sys.stderr)
+    print_notes(*question.notes)
     if miss_rate_curve:
         _print_curves(question, json_)
     elif choice is not None:
@@ -228,14 +226,14 @@ def timing_option(timing: str, calibration: str | None, gpus: list[str], workloa
         sheets = [load_sheet(gpu) for gpu in gpus]
         model = default_model(sheets, workload)
         if model.errors is not None and (said := passed_over(*sheets)):
-            print(f"dse: {said}", file=sys.stderr)
+            print_notes(said)
         return model
     if calibration in (None, "none"):
         return timing_model(timing, "--timing")
     found = load_timing_calibration(calibration, "--calibration")  # refuses a wrong name by the option's
     model = timing_model({"model": timing, "calibration": calibration}, "--timing")
     if said := found.not_fitted_on(*map(load_sheet, gpus)):
-        print(f"dse: {said}: no interval", file=sys.stderr)
+        print_notes(f"{said}: no interval")
     return model
 
 

@@ -1,15 +1,14 @@
 """Commands around measurements: measure makes them, calibrate and validate hold the models against them."""
 
-import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from cyclopts import Parameter
 from rich.console import Console
 
 from dse.base.errors import InputError
-from dse.cli.app import Json, app, calibrate, made, print_json
+from dse.cli.app import Json, app, calibrate, made, print_json, print_notes
 
 
 @calibrate.command(name="power")
@@ -92,19 +91,18 @@ def calibrate_timing(
     def report(implementation, stage) -> None:
         on = f" on {stage.rows} rows" if stage.rows else ""
         off = "" if stage.fitted is None else f": {stage.fitted:.1f} % off"
-        print(f"dse: {implementation}: {stage.name}{on}{off}", file=sys.stderr)
+        print_notes(f"{implementation}: {stage.name}{on}{off}")
 
     answer = fit(gpu, tables, harness, report)
     if out:
         answer.write(made(out))
     if json_:
-        for note in answer.notes:
-            print(f"dse: {note}", file=sys.stderr)
+        print_notes(*answer.notes)
         print_json(answer.document())
     else:
         print_timing_fit(answer, Console())
     if out:
-        print(f"dse: wrote {out}; give it to --calibration, or to a space's timing", file=sys.stderr)
+        print_notes(f"wrote {out}; give it to --calibration, or to a space's timing")
 
 
 @calibrate.command(name="engine")
@@ -155,10 +153,8 @@ def calibrate_engine(
     if out:
         answer.write(made(out))
     if json_:
-        for warning in answer.warnings:
-            print(f"dse: warning: {warning}", file=sys.stderr)
-        for note in answer.notes:
-            print(f"dse: {note}", file=sys.stderr)
+        print_notes(*(f"warning: {warning}" for warning in answer.warnings))
+        print_notes(*answer.notes)
         print_json(answer.document())
     else:
         print_engine(answer, Console())
@@ -203,8 +199,7 @@ def measure(
             )
     except KeyboardInterrupt:
         raise KeyboardInterrupt(f"interrupted; {out} holds what was measured, the same command goes on") from None
-    for note in answer.notes:
-        print(f"dse: {note}", file=sys.stderr)
+    print_notes(*answer.notes)
     if json_:
         print_json(answer.document())
     else:
@@ -260,54 +255,36 @@ def validate(
     """
     from dse.base.compilation import cache_compilations
     from dse.validation.validate import quantity_of
+    from dse.validation.validate import validate as compared
 
     cache_compilations()
     beside_time = {"--harness": harness, "--engine": engine, "--rows": rows, "-o": out}
-    if (asked := quantity_of(table, quantity)) == "time":
-        _refuse_of_power(time)
+    _refuse_of_others(asked := quantity_of(table, quantity), time, timing, beside_time)
+    if asked == "time":
         _validate_time(table, timing, gpu, harness, calibration, engine, rows, out, json_)
-    elif asked == "stalls":
-        _refuse_of_power(time)
-        _refuse_of_time(beside_time)
-        _validate_stalls(table, timing, gpu, calibration, json_)
-    else:
-        _refuse_of_time({"--timing": timing != "amali", **beside_time})
-        _validate_power(table, time, gpu, calibration, json_)
+        return
+    found = compared(table, asked, time=time, timing=timing, gpu=gpu, calibration=calibration)
+    _print_beside(found.document, asked, json_)
 
 
-def _refuse_of_power(time: str) -> None:
-    """Refuse an option that belongs to --quantity power."""
-    if time != "measured":
+def _refuse_of_others(quantity: str, time: str, timing: str, beside_time: Mapping[str, object]) -> None:
+    """Refuse options of another quantity than what is compared; ``beside_time``: option of time -> what was given."""
+    if quantity != "power" and time != "measured":
         raise InputError(f"--time {time}: is the time under the power; give --quantity power, or leave it out")
-
-
-def _refuse_of_time(given: Mapping[str, object]) -> None:
-    """Refuse options that belong to --quantity time; ``given``: option -> what was given, if anything."""
-    if any(given.values()):
+    given = beside_time if quantity == "stalls" else {"--timing": timing != "amali", **beside_time}
+    if quantity != "time" and any(given.values()):
         named = ", ".join(option for option, used in given.items() if used)
         raise InputError(f"{named}: belongs to --quantity time; give it, or leave the option out")
 
 
-def _validate_power(table: Path, time: str, gpu: str | None, calibration: str | None, json_: bool) -> None:
-    from dse.reports.validate.terminal import print_validation
-    from dse.validation.validate import validate
+def _print_beside(document: dict[str, Any], quantity: str, json_: bool) -> None:
+    """Print the comparison of what is not time: power, or stalls."""
+    from dse.reports.validate.terminal import print_stalls, print_validation
 
-    document = validate(table, "power", time=time, gpu=gpu, calibration=calibration).document
     if json_:
         print_json(document)
     else:
-        print_validation(document, Console())
-
-
-def _validate_stalls(table: Path, timing: str, gpu: str | None, calibration: str | None, json_: bool) -> None:
-    from dse.reports.validate.terminal import print_stalls
-    from dse.validation.validate import validate
-
-    document = validate(table, "stalls", timing=timing, gpu=gpu, calibration=calibration).document
-    if json_:
-        print_json(document)
-    else:
-        print_stalls(document, Console())
+        (print_stalls if quantity == "stalls" else print_validation)(document, Console())
 
 
 def _validate_time(
@@ -340,8 +317,7 @@ def _validate_time(
 
         write_validation_page(found, out)
     if as_json:
-        for note in found.notes:
-            print(f"dse: {note}", file=sys.stderr)
+        print_notes(*found.notes)
         print_json(found.document)
     else:
         print_time_validation(found, Console())

@@ -1,13 +1,12 @@
 """Command that predicts a GPU from measurements of others: predict."""
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
 from rich.console import Console
 
-from dse.cli.app import Json, app, print_json
+from dse.cli.app import Json, app, print_json, print_notes
 
 
 @app.command
@@ -56,8 +55,7 @@ def predict(
     page = out or Path(f"predict-{table.stem}-{answer.target}.html")
     write_predict_page(answer, page)
     if json_:
-        for note in answer.notes:
-            print(f"dse: {note}", file=sys.stderr)
+        print_notes(*answer.notes)
         print_json(answer.document())
     else:
         print_predict(answer, Console())

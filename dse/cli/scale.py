@@ -1,6 +1,5 @@
 """Command that predicts large systems from small ones: scale."""
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -8,7 +7,7 @@ from cyclopts import Parameter
 from rich.console import Console
 
 from dse.base.errors import InputError
-from dse.cli.app import Json, app, print_json
+from dse.cli.app import Json, app, print_json, print_notes
 
 if TYPE_CHECKING:
     from dse.scaling.table import Sheet
@@ -59,8 +58,7 @@ def scale(
     answer = answer_scale(given if trace is None else _traced(trace, gpu, small, large), small, large)
     write_scaling_page(answer, page)
     if json_:
-        for note in scaling_notes(answer):
-            print(f"dse: {note}", file=sys.stderr)
+        print_notes(*scaling_notes(answer))
         print_json(answer.document())
     else:
         print_scaling(answer, Console())

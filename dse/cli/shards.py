@@ -1,12 +1,10 @@
 """One of several shards of a sweep, evaluated into a folder of its own (dse sweep --shard)."""
 
-import sys
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from dse.base.errors import InputError
-from dse.cli.app import print_json
+from dse.cli.app import print_json, print_notes
 
 
 def sweep_shard_into(
@@ -34,16 +32,11 @@ def sweep_shard_into(
             result = sweep_shard(space, folder, shard, progress, keep=keep, resume=resume, cluster=cluster)
     except KeyboardInterrupt:
         raise KeyboardInterrupt("interrupted; the same command with --resume goes on") from None
-    say_notes(result.notes)
+    print_notes(*result.notes)
     if json_:
         print_json(result.document())
         return
     print(f"Shard {part}: {result.designs:,} of {space.size:,} designs in {folder}; 'dse merge' takes all {part.count}")
-
-
-def say_notes(notes: Iterable[str]) -> None:
-    for text in notes:
-        print(f"dse: {text}", file=sys.stderr)
 
 
 def file_name(name: str) -> str:

@@ -17,6 +17,7 @@ from dse.base.errors import InputError, shown
 from dse.evaluate.space_program import result_columns
 from dse.grid.checkpoint import FOLDER
 from dse.grid.machine import processor
+from dse.grid.model_version import model_version
 from dse.grid.record_schema import again_of, check_columns, check_shape
 from dse.grid.result import SweepResult
 from dse.grid.store import reading, write_json
@@ -35,6 +36,7 @@ def write_record(result: SweepResult, folder: Path) -> None:
     document = {
         "format": FORMAT,
         "dse": dse.__version__,
+        "model": model_version(),
         "digest": result.space.digest,
         "name": result.space.name,
         "space": result.space.content,
@@ -67,8 +69,12 @@ def _exact(frame: pd.DataFrame) -> dict[str, list[Any]]:
     }
 
 
-def load_result(folder: Path) -> SweepResult:
-    """Return the result of a finished sweep from its files; raises InputError naming what is missing or broken."""
+def load_result(folder: Path, any_version: bool = False) -> SweepResult:
+    """Return the result of a finished sweep from its files; raises InputError naming what is missing or broken.
+
+    ``any_version``: also one of other inputs or of another version, as long as it has the columns of this one; its
+    ``computed_by`` then says so.
+    """
     document = read_record(folder)
     origin, again = folder / document["folder"], again_of(document)
     try:
@@ -79,7 +85,8 @@ def load_result(folder: Path) -> SweepResult:
     for table in (designs, pareto):
         with reading(table, again):
             _check_origin(table, document["digest"])
-    _check_digest(folder, document["digest"], space)
+    if not any_version:
+        _check_digest(folder, document["digest"], space)
     for table in (designs, pareto):
         with reading(table, again):
             names = pq.read_schema(table).names
@@ -104,7 +111,21 @@ def load_result(folder: Path) -> SweepResult:
         libraries=document["libraries"],
         keep=document["keep"],
         top=pd.DataFrame(document["top"]),
+        computed_by="" if space.digest == document["digest"] and _of_this_model(document) else _computed_by(document),
     )
+
+
+def _of_this_model(document: dict[str, Any]) -> bool:
+    """Whether the model that computed a result is this version's."""
+    return document.get("model") == model_version()
+
+
+def _computed_by(document: dict[str, Any]) -> str:
+    """Which version computed a result, in words."""
+    parts = [f"dse {document['dse']}"] if isinstance(document.get("dse"), str) else ["another dse"]
+    parts += [f"(model {document['model']})"] if isinstance(document.get("model"), str) else []
+    finished = document["timing"].get("finished")
+    return " ".join(parts + ([f"on {finished[:10]}"] if isinstance(finished, str) else []))
 
 
 def _designs_file(keep: str) -> str:
@@ -188,6 +209,11 @@ def finished(folder: Path, space: Space, keep: str) -> SweepResult | None:
         raise InputError(
             f"--resume: {folder} holds the finished sweep of another space, or of {document['name']} before it was "
             "changed (or a file that it names, or dse); leave --resume out to replace it, or give another folder"
+        )
+    if not _of_this_model(document):
+        raise InputError(
+            f"--resume: {folder} holds the sweep of {_computed_by(document)}, another version of the model than this "
+            f"({model_version()}); leave --resume out to replace it, or give another folder"
         )
     try:
         result = load_result(folder)

@@ -50,6 +50,7 @@ class SweepResult(Drawn):
     keep: str = "all"  # or "front", where the other designs were not kept
     top: pd.DataFrame = field(default_factory=pd.DataFrame)  # the best of each objective (best_in); empty of a search
     notes: tuple[str, ...] = ()  # what happened on the way, such as designs evaluated again
+    computed_by: str = ""  # the version that computed it, where that is another one or had other inputs
 
     def __repr__(self) -> str:
         counts = f"{self.n:,} designs, {self.n_feasible:,} feasible, {len(self.front):,} on the front"

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from dse.base.errors import InputError
+from dse.grid.model_version import model_version
 from dse.pareto.optuna_storage import ended_trials
 from dse.pareto.parameters import Parameter
 from dse.pareto.search_state import SearchState
@@ -59,14 +60,17 @@ class SpaceStudy:
         raise NotImplementedError
 
     def _check_space(self) -> None:
-        """Mark a new study with the digest of its space; raises InputError where it has another one."""
-        digest = self.study.user_attrs.setdefault("space", self.space.digest)
-        if digest != self.space.digest:
+        """Mark a new study with its space and the model; raises InputError where it is of another one."""
+        now = {"space": self.space.digest, "model": model_version()}
+        known = self.study.user_attrs
+        before = {name: known.get(name, "unknown") for name in now} if "space" in known else now
+        if changed := [f"{name} {before[name]}, now {now[name]}" for name in now if before[name] != now[name]]:
             raise InputError(
-                f"the storage holds a search {self.study.study_name!r} of other inputs or of another version (digest "
-                f"{digest}, now {self.space.digest}); give another storage with --storage or -o, or another seed"
+                f"the storage holds a search {self.study.study_name!r} of other inputs or of another version "
+                f"({'; '.join(changed)}); give another storage with --storage or -o, or another seed"
             )
-        self.study.set_user_attr("space", digest)
+        for name, value in now.items():
+            self.study.set_user_attr(name, value)
 
     def _update(self) -> None:
         """Add the trials that have ended since the last time, other workers' too."""

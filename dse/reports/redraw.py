@@ -15,10 +15,14 @@ PAGE = "report.html"
 def report(folder: str | Path) -> Path:
     """Draw the page of a finished sweep or search again, and return its path; raises InputError naming what is missing.
 
-    Only the few designs that the page looks into are evaluated.
+    Only the few designs that the page looks into are evaluated. Of a result that another version computed none is: the
+    page shows what its files hold, and says so.
     """
     path = Path(folder) / PAGE
     shown = load_page(Path(folder))
     result = shown.result if isinstance(shown, SearchReport) else shown
+    if result.computed_by:
+        write_page(shown, path)
+        return path
     write_page(shown, path, explain_designs(result), assumed_numbers(result), axis_verdicts(result.space))
     return path

@@ -11,6 +11,7 @@ import pytest
 
 from dse.base.errors import InputError
 from dse.grid.record import load_result
+from dse.grid.result import SweepResult
 from dse.grid.sweep import sweep
 from dse.reports.search.data import load_page
 from dse.space.space import space_from_mapping
@@ -112,6 +113,40 @@ def test_a_finished_sweep_of_a_file_that_changed_is_not_replaced(broken: Any, tm
     ):
         sweep(changed, out, resume=True)
     assert (out / "points.parquet").read_bytes() == before
+
+
+@pytest.mark.parametrize("changes", [{"model": "0123abcd"}, {"model": None}])
+def test_a_finished_sweep_of_another_model_is_not_gone_on_with(broken: Any, changes: dict[str, Any]) -> None:
+    out = broken(changes)
+    content = load_result(out).space.content
+    same = space_from_mapping(content, "here", "trivial", out.parent)
+    with pytest.raises(InputError, match=r"another version of the model than this \([0-9a-f]{8}\); leave --resume"):
+        sweep(same, out, resume=True)
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({}, ""),
+        ({"model": "0123abcd", "dse": "0.0.9"}, "dse 0.0.9 (model 0123abcd) on 20"),
+        ({"model": None, "timing": {"seconds": {}}}, "dse "),
+        ({"model": 7, "dse": None}, "another dse on 20"),
+    ],
+)
+def test_a_result_of_another_version_says_so(broken: Any, changes: dict[str, Any], told: str) -> None:
+    found = load_page(broken(changes))
+    assert isinstance(found, SweepResult)
+    assert found.computed_by.startswith(told)
+    assert bool(found.computed_by) == bool(told)
+    assert found.n == 6
+
+
+def test_other_inputs_are_another_result_too(broken: Any) -> None:
+    folder = broken({})
+    (folder.parent / "one.csv").write_text("m,n,k,dtype\n4096,4096,512,bf16\n")
+    with pytest.raises(InputError, match="of other inputs or of another version"):
+        load_result(folder)
+    assert load_result(folder, any_version=True).computed_by
 
 
 @pytest.mark.parametrize("name", ["points.parquet", "pareto.parquet"])

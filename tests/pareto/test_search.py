@@ -296,6 +296,14 @@ def test_another_space_on_the_same_storage_is_refused(space, compiled_once, tmp_
         search(other, evaluations=20, storage=url)
 
 
+def test_another_version_of_the_model_on_the_same_storage_is_refused(space, compiled_once, tmp_path, monkeypatch):
+    url = f"journal:{tmp_path}/study.journal"
+    search(space, evaluations=20, storage=url)
+    monkeypatch.setattr("dse.pareto.study.model_version", lambda: "0123abcd")
+    with pytest.raises(InputError, match=r"another version \(model [0-9a-f]{8}, now 0123abcd\); give another storage"):
+        search(space, evaluations=20, storage=url)
+
+
 def test_a_half_written_last_line_of_a_journal_is_mended(space, compiled_once, tmp_path):
     path = tmp_path / "study.journal"
     whole = search(space, evaluations=100, storage=f"journal:{tmp_path}/whole.journal")

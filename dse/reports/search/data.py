@@ -50,8 +50,9 @@ def search_report(search: "SearchResult") -> SearchReport:
 
 
 def load_page(folder: Path) -> SweepResult | SearchReport:
-    """Return the sweep or the search of a folder as its page shows it; raises InputError naming what is missing."""
-    result = load_result(folder)
+    """Return the sweep or the search of a folder as its page shows it, of any version; raises InputError naming what is
+    missing."""
+    result = load_result(folder, any_version=True)
     document = read_record(folder)
     return _search_report(result, document["search"], document["timing"]["history"]) if "search" in document else result
 

@@ -70,7 +70,12 @@ def answer(result: SweepResult) -> list[str]:
 
 def caveats(result: SweepResult) -> list[str]:
     """Return what a reader must know first: calibration, power, axes without effect, an infeasible baseline."""
-    notes = [_of_the_timing(result), f"Power: {power_calibration(result.space.power)}.", *error_notes(result)]
+    notes = [
+        *_older(result),
+        _of_the_timing(result),
+        f"Power: {power_calibration(result.space.power)}.",
+        *error_notes(result),
+    ]
     if not covers_power(result):
         charged = "only through the power limit" if result.space.power.limit else "not at all"
         notes.append(f"No objective covers power: watts are charged {charged}.")
@@ -95,6 +100,16 @@ def caveats(result: SweepResult) -> list[str]:
     if not base["feasible"]:
         notes.append(f"The baseline itself is infeasible in this space ({base['reason']}).")
     return notes
+
+
+def _older(result: SweepResult) -> list[str]:
+    """That another version computed the result, where one did."""
+    if not result.computed_by:
+        return []
+    return [
+        f"The numbers are those of {result.computed_by}, of other inputs or of a model before this version's. "
+        "Intervals and notes are this version's. Its designs are not looked into: sweep or search again for that."
+    ]
 
 
 def good_to(result: SweepResult) -> str:
