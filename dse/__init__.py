@@ -49,6 +49,7 @@ _HOME = {
     "Comparison": "dse.explanation.compare",
     "axis_verdicts": "dse.explanation.axis_verdicts",
     "AxisVerdicts": "dse.explanation.axis_verdicts",
+    "verdict_sentences": "dse.reports.sweep.verdicts",
     "compare_gpus": "dse.explanation.gpu_comparison",
     "GpuComparison": "dse.explanation.gpu_comparison",
     "assumed_numbers": "dse.reports.sweep.assumed",
@@ -94,6 +95,7 @@ if TYPE_CHECKING:
     from dse.prediction.predict import predict as predict
     from dse.reports.redraw import report as report
     from dse.reports.sweep.assumed import assumed_numbers as assumed_numbers
+    from dse.reports.sweep.verdicts import verdict_sentences as verdict_sentences
     from dse.scaling.scale import scale as scale
     from dse.space.space import Space as Space
     from dse.space.space import load_space as load_space

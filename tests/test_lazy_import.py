@@ -57,7 +57,7 @@ PUBLIC = {
     "explain", "Quantity", "WorkloadObjective", "calibrate_engine", "calibrate_power", "calibrate_timing", "measure",
     "objective", "predict", "report", "scale", "trace", "validate",
     "load_gpu", "load_space", "load_workload", "merge", "pareto_mask", "run", "search", "sweep",
-    "sweep_shard",
+    "sweep_shard", "verdict_sentences",
 }  # fmt: skip
 
 

@@ -87,6 +87,13 @@ def test_a_small_space_is_checked_swept_and_searched() -> None:
     assert answer("search", space=SPACE, evaluations=6)["pareto"]
 
 
+def test_bases_and_settings_are_axes_of_a_space_as_others_are() -> None:
+    varied = SPACE.replace('base = "h100_sxm"', 'base = ["h100_sxm", "h200"]')
+    assert varied != SPACE
+    swept = answer("sweep", space=varied)
+    assert swept["n"] == 12 and {row["base"] for row in swept["pareto"]} <= {"h100_sxm", "h200"}
+
+
 @pytest.mark.slow
 def test_explain_tells_few_entries() -> None:
     told = answer("explain", gpu="h100_sxm", workload=DECODE, top=3)

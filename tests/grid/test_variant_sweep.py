@@ -47,6 +47,22 @@ def test_an_interrupted_sweep_goes_on_to_the_same_files(space: Space, tmp_path: 
     assert {"base", "decode.batch"} <= set(again.front) and dse.sweep(space, broken, resume=True).n == space.size
 
 
+def test_shards_merge_to_the_same_files(space: Space, tmp_path: Path):
+    dse.sweep(space, tmp_path / "whole")
+    shards = [dse.sweep_shard(space, tmp_path / f"{number}", f"{number}/3").folder for number in (3, 1, 2)]
+    dse.merge(shards, tmp_path / "merged")
+    for name in ("points.parquet", "pareto.parquet"):
+        assert (tmp_path / "merged" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
+
+
+@pytest.mark.slow
+def test_processes_of_a_cluster_write_the_same_files(space: Space, tmp_path: Path):
+    dse.sweep(space, tmp_path / "whole")
+    dse.sweep(space, tmp_path / "cluster", cluster="local:1")
+    for name in ("points.parquet", "pareto.parquet"):
+        assert (tmp_path / "cluster" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
+
+
 def test_check_tells_designs_kernels_and_shares(space: Space):
     figures = estimate(space)
     assert figures.n == 24 and figures.constraint_shares["die_mm2 <= 800"] is not None

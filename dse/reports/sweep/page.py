@@ -27,8 +27,7 @@ from dse.reports.sweep.page_head import page_head, paragraphs
 from dse.reports.sweep.page_ratios import ratios_section
 from dse.reports.sweep.page_tables import chosen_section, explored, front_section, infeasible_section
 from dse.reports.sweep.verdicts import METHOD as VERDICTS_METHOD
-from dse.reports.sweep.verdicts import sentences as verdict_sentences
-from dse.reports.sweep.verdicts import setting_sentences
+from dse.reports.sweep.verdicts import setting_sentences, verdict_sentences
 from dse.timing.timing import PHASE_CAUSES
 
 

@@ -19,8 +19,7 @@ from dse.reports.sweep.answer import caveats
 from dse.reports.sweep.assumed import lines, sentences
 from dse.reports.sweep.data import chosen_designs, lettered_front, measured_baseline, varied_axes
 from dse.reports.sweep.data_ratios import BASELINE, chosen_ratios, on_front
-from dse.reports.sweep.verdicts import sentences as verdict_sentences
-from dse.reports.sweep.verdicts import setting_sentences
+from dse.reports.sweep.verdicts import setting_sentences, verdict_sentences
 
 GAP = 2
 """Blank columns between two columns of a table."""

@@ -36,8 +36,11 @@ METHOD = (
 )
 
 
-def sentences(verdicts: AxisVerdicts | None) -> list[str]:
-    """Return a paragraph for each axis: where more of it pays, what binds beyond, which constraint cuts from where."""
+def verdict_sentences(verdicts: AxisVerdicts | None) -> list[str]:
+    """Return a paragraph for each axis: where more of it pays, what binds beyond, which constraint cuts from where.
+
+    ``verdicts`` are those of :func:`dse.axis_verdicts`; None has no paragraph.
+    """
     if verdicts is None:
         return []
     return [*_base_itself(verdicts), *(_of_axis(verdicts, axis) for axis in scanned_axes(verdicts.space))]

@@ -10,7 +10,7 @@ from dse.explanation.axis_verdicts import AxisCut, AxisVerdicts, axis_verdicts
 from dse.grid.result import SweepResult
 from dse.reports.sweep.page import page_html
 from dse.reports.sweep.page_head import numbers
-from dse.reports.sweep.verdicts import document, headline, sentences
+from dse.reports.sweep.verdicts import document, headline, verdict_sentences
 
 
 @pytest.fixture(scope="module")
@@ -22,7 +22,7 @@ def with_verdict(verdicts: AxisVerdicts, **changes: object) -> str:
     """The paragraph of an axis that has one verdict, changed so."""
     one = replace(verdicts.verdicts[0], **changes)
     only = replace(verdicts, verdicts=(one,), cuts=())
-    return next(text for text in sentences(only) if "no objective gains" not in text)
+    return next(text for text in verdict_sentences(only) if "no objective gains" not in text)
 
 
 def test_it_is_public() -> None:
@@ -31,7 +31,7 @@ def test_it_is_public() -> None:
 
 def test_every_scanned_axis_has_a_paragraph(verdicts: AxisVerdicts) -> None:
     axes = [axis for axis in verdicts.space.axes if len(axis) > 1]
-    assert len(sentences(verdicts)) == len(document(verdicts)) == len(axes)
+    assert len(verdict_sentences(verdicts)) == len(document(verdicts)) == len(axes)
     assert [entry["axis"] for entry in document(verdicts)] == [axis.name for axis in axes]
 
 
@@ -61,10 +61,10 @@ def test_causes_have_their_names_beside_the_words(verdicts: AxisVerdicts) -> Non
 def test_a_constraint_is_named_with_where_it_cuts(verdicts: AxisVerdicts) -> None:
     axis = verdicts.space.axes[0]
     cut = AxisCut(axis, 150.0, 140.0, True, "constraint: die_mm2 <= 814")
-    text = " ".join(sentences(replace(verdicts, cuts=(cut,))))
+    text = " ".join(verdict_sentences(replace(verdicts, cuts=(cut,))))
     assert "The constraint die_mm2 <= 814 cuts from 150" in text
     itself = AxisCut(axis, 132.0, float("nan"), True, "constraint: die_mm2 <= 700")
-    assert sentences(replace(verdicts, cuts=(itself,)))[0] == "The base itself cannot be had (die_mm2 <= 700)."
+    assert verdict_sentences(replace(verdicts, cuts=(itself,)))[0] == "The base itself cannot be had (die_mm2 <= 700)."
 
 
 def test_the_headline_names_axes_that_pay_and_those_that_do_not(verdicts: AxisVerdicts) -> None:
@@ -87,4 +87,4 @@ def test_the_first_screen_has_numbers_and_the_answer_before_the_notes(
 
 
 def test_no_verdicts_leave_no_words() -> None:
-    assert sentences(None) == document(None) == [] and headline(None) == ""
+    assert verdict_sentences(None) == document(None) == [] and headline(None) == ""
