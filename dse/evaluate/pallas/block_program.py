@@ -139,7 +139,7 @@ def _key(x: Any) -> Any:
 
 def _typed(row: Array, of: Rows) -> Array:
     """Return a term of kernels as what it was before it was written as a number."""
-    return row > 0.5 if of.values.dtype == bool else row.astype(of.values.dtype)
+    return row > 0.5 if of.values.dtype == bool else row.astype(jax.dtypes.canonicalize_dtype(of.values.dtype))
 
 
 def _mapped(apply: Callable[..., Any], given: Sequence[Any]) -> Array:

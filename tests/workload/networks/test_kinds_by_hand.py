@@ -1,7 +1,8 @@
 """One layer of each kind of attention and MLP written out by hand: kernels by name, operations and bytes of each.
 
-Prefill and decode, at two shapes, on one GPU and shared by eight, all in bf16. Plain networks are in
-:mod:`tests.workload.networks.test_layers`, latent attention in :mod:`tests.workload.networks.test_latent_attention`.
+Prefill and decode, at two shapes, on one GPU and shared by eight, all in bf16. Attentions: full, window, chunk, latent,
+sparse latent, sparse latent chosen before, gated delta net, Mamba2, none. MLPs: dense, without gate, mixture, with
+shared experts, on latents, none.
 """
 
 import pytest
@@ -9,6 +10,8 @@ import pytest
 from dse.workload.dtypes import precision
 from dse.workload.networks.language_model import Serving, llm_workload
 from dse.workload.networks.names import load_network
+from dse.workload.networks.network import networks
+from dse.workload.operators.forms import usual_form
 from dse.workload.target import Target
 
 H100 = Target((9.0, 9.0), True)
@@ -75,6 +78,15 @@ def gated(rows: float, hidden: int, ffn: float, act: str, prefix: str = "") -> l
     return [
         product(f"{prefix}gate_up_projection", rows, 2 * ffn, hidden),
         vector(f"{prefix}{act}", rows * ffn, 3),
+        product(f"{prefix}down_projection", rows, hidden, ffn),
+    ]
+
+
+def plain(rows: float, hidden: int, ffn: float, prefix: str = "") -> list[Row]:
+    """Without a gate."""
+    return [
+        product(f"{prefix}up_projection", rows, ffn, hidden),
+        vector(f"{prefix}relu", rows * ffn),
         product(f"{prefix}down_projection", rows, hidden, ffn),
     ]
 
@@ -180,74 +192,194 @@ def nemotron_h(s: Shape) -> list[list[Row]]:
     return [[norm("attention_norm", s.rows, 8192), *mamba], []]
 
 
-def deepseek(s: Shape) -> list[list[Row]]:
-    heads, h = 128 // s.n, 7168
+def latent_mixture(s: Shape) -> list[list[Row]]:
+    """Tokens are projected to latents, whose experts have no gate; what every token passes stays as wide as it was."""
+    h, latent, ffn, used, count = 4096, 1024, 2688 / s.n, 22, 512
+    pairs, read = s.rows * used, count * (1 - (1 - used / count) ** s.rows)
+    mlp = [
+        product("router", s.rows, count, h),
+        product("latent_down_projection", s.rows, latent, h),
+        vector("expert_choice", s.rows * count),
+        vector("expert_sort", 4 * pairs),
+        of_experts("expert_up_projection", pairs, read, ffn, latent),
+        vector("expert_relu", pairs * ffn),
+        of_experts("expert_down_projection", pairs, read, latent, ffn),
+        vector("combine_experts", s.rows * latent, used + 1),
+        product("latent_up_projection", s.rows, h, latent),
+        *plain(s.rows, h, 5376 / s.n, "shared_"),
+        vector("combine_shared", s.rows * h, 3),
+    ]
+    return [[], [norm("mlp_norm", s.rows, h), *mlp]]
+
+
+def nemotron_h_dense(s: Shape) -> list[list[Row]]:
+    return [[], [norm("mlp_norm", s.rows, 8192), *plain(s.rows, 8192, 32768 / s.n)]]
+
+
+def llama(s: Shape) -> list[list[Row]]:
+    attention = grouped(s, s.window(10**9), (4096, 32, 8, 128))
+    mlp = gated(s.rows, 4096, 14336 / s.n, "silu")
+    return [[norm("attention_norm", s.rows, 4096), *attention], [norm("mlp_norm", s.rows, 4096), *mlp]]
+
+
+def qwen_mixture(s: Shape) -> list[list[Row]]:
+    attention = grouped(s, s.window(10**9), (2048, 32, 4, 128), norms=True)
+    mlp = experts(s, 128, 8, 2048, 768)
+    return [[norm("attention_norm", s.rows, 2048), *attention], [norm("mlp_norm", s.rows, 2048), *mlp]]
+
+
+def qwen_dense(s: Shape) -> list[list[Row]]:
+    keys, values = 16 * 128, 48 * 128
+    net = [
+        product("delta_projection", s.rows, (2 * keys + 2 * values + 96) / s.n, 5120),
+        *state(s, "delta", 48, 128, 128, 2 * keys + values, 64, 3),
+        vector("delta_norm", s.rows * values / s.n, 3),
+        product("output_projection", s.rows, 5120, values / s.n),
+    ]
+    mlp = gated(s.rows, 5120, 17408 / s.n, "silu")
+    return [[norm("attention_norm", s.rows, 5120), *net], [norm("mlp_norm", s.rows, 5120), *mlp]]
+
+
+Sizes = tuple[int, int, int, int, int, int]
+V3: Sizes = (7168, 128, 1536, 128, 64, 128)
+GLM: Sizes = (6144, 64, 2048, 192, 64, 256)
+"""Hidden, heads, rank of queries, a head without positions, with them, of values; the latent has 512 elements."""
+
+
+def to_latents(s: Shape, sizes: Sizes) -> list[Row]:
+    """What every layer of latent attention begins with."""
+    h, heads, rank, nope, rope, _ = sizes
+    return [
+        norm("attention_norm", s.rows, h),
+        product("latent_projection", s.rows, rank + 512 + rope, h),
+        vector("latent_norm", s.rows * (rank + 512)),
+        product("query_projection", s.rows, heads // s.n * (nope + rope), rank),
+        vector("rope", s.rows * (heads // s.n + 1) * rope),
+        vector("kv_write", s.rows * (512 + rope)),
+    ]
+
+
+def absorbed(s: Shape, sizes: Sizes, pairs: float, read: float) -> list[Row]:
+    """Heads attend the latent, whose first 512 elements are their values."""
+    h, heads, _, nope, rope, value = sizes
+    heads, kept = heads // s.n, 512 + rope
+    names = {"absorbed_queries": (nope, 512), "absorbed_values": (512, value)}
+    before, after = (
+        (name, 2 * s.rows * heads * a * b, 2 * heads * (s.rows * (a + b) + a * b)) for name, (a, b) in names.items()
+    )
+    moved = 2 * (read * kept + s.rows * heads * (kept + 512))
+    attention = ("latent_attention", 2 * pairs * heads * (kept + 512), moved)
+    return [before, attention, after, product("output_projection", s.rows, h, heads * value)]
+
+
+def latent(s: Shape) -> list[Row]:
+    """A prompt's keys and values are made of its latents."""
+    h, heads, _, nope, rope, value = V3
+    pairs, read = s.window(10**9)
+    if s.decodes:
+        return [*to_latents(s, V3), *absorbed(s, V3, pairs, read)]
+    heads, key = heads // s.n, nope + rope
+    moved = 2 * heads * (read * (key + value) + s.rows * (key + value))
+    return [
+        *to_latents(s, V3),
+        product("key_value_projection", s.rows, heads * (nope + value), 512),
+        ("latent_attention", 2 * pairs * heads * (key + value), moved),
+        product("output_projection", s.rows, h, heads * value),
+    ]
+
+
+def deepseek_dense(s: Shape) -> list[list[Row]]:
+    return [latent(s), [norm("mlp_norm", s.rows, 7168), *gated(s.rows, 7168, 18432 / s.n, "silu")]]
+
+
+def deepseek_experts(s: Shape) -> list[list[Row]]:
+    return [latent(s), [norm("mlp_norm", s.rows, 7168), *routed(s, 256, 8, (7168, 2048), 2048)]]
+
+
+def chosen(s: Shape) -> tuple[float, float]:
+    """Pairs that are attended of the tokens that an indexer chooses, and tokens that are read: of a prompt all."""
+    pairs, attended = s.window(2048)
+    return pairs, attended if s.decodes else s.batch * s.tokens
+
+
+def deepseek_sparse(s: Shape) -> list[list[Row]]:
     indexed, read = s.window(10**9)
-    chosen, attended = s.window(2048)
     scores = ("index_scores", 2 * indexed * 64 * 128, s.rows * 64 * 128 + read * 132 + 4 * indexed)
-    per_head = [("absorbed_queries", 128, 512), ("absorbed_values", 512, 128)]
-    absorbed = {
-        name: (name, 2 * s.rows * heads * 128 * 512, 2 * heads * (s.rows * (a + b) + a * b)) for name, a, b in per_head
-    }
-    attention = [
-        product("latent_projection", s.rows, 1536 + 576, h),
-        vector("latent_norm", s.rows * (1536 + 512)),
-        product("query_projection", s.rows, heads * 192, 1536),
-        vector("rope", s.rows * (heads + 1) * 64),
-        vector("kv_write", s.rows * 576),
+    indexer = [
         product("index_queries", s.rows, 64 * 128, 1536),
-        product("index_keys", s.rows, 128 + 64, h),
+        product("index_keys", s.rows, 128 + 64, 7168),
         vector("index_norm", s.rows * 128),
         vector("index_rope", s.rows * 65 * 64),
         vector("index_quantise", s.rows * 65 * 128, 1.5),
         scores,
-        ("index_choice", 0, 4 * indexed + 4 * chosen),
-        absorbed["absorbed_queries"],
-        (
-            "latent_attention",
-            2 * chosen * heads * (576 + 512),
-            2 * ((attended if s.decodes else read) * 576 + s.rows * heads * (576 + 512)),
-        ),
-        absorbed["absorbed_values"],
-        product("output_projection", s.rows, h, heads * 128),
+        ("index_choice", 0, 4 * indexed + 4 * chosen(s)[0]),
     ]
-    mlp = gated(s.rows, h, 18432 / s.n, "silu")
-    return [[norm("attention_norm", s.rows, h), *attention], [norm("mlp_norm", s.rows, h), *mlp]]
+    attention = [*to_latents(s, V3), *indexer, *absorbed(s, V3, *chosen(s))]
+    return [attention, [norm("mlp_norm", s.rows, 7168), *gated(s.rows, 7168, 18432 / s.n, "silu")]]
 
 
-HIDDEN = {"gpt_oss_120b": 2880, "gemma_3_27b": 5376, "llama4_scout": 5120, "qwen3_next_80b_a3b": 2048}
-HIDDEN |= {"nemotron_h_56b": 8192, "deepseek_v3_2": 7168}
+def glm_chosen_before(s: Shape) -> list[list[Row]]:
+    mlp = [norm("mlp_norm", s.rows, 6144), *routed(s, 256, 8, (6144, 2048), 2048)]
+    return [[*to_latents(s, GLM), *absorbed(s, GLM, *chosen(s))], mlp]
+
+
 BY_HAND = {
-    "gpt_oss_120b": gpt_oss,
-    "gemma_3_27b": gemma,
-    "llama4_scout": scout,
-    "qwen3_next_80b_a3b": qwen_next,
-    "nemotron_h_56b": nemotron_h,
-    "deepseek_v3_2": deepseek,
+    "full + dense": ("llama3_8b", 0, llama),
+    "full + mixture": ("qwen3_30b_a3b", 0, qwen_mixture),
+    "window + mixture, sinks": ("gpt_oss_120b", 0, gpt_oss),
+    "window + dense, four norms": ("gemma_3_27b", 0, gemma),
+    "chunk + mixture with shared experts": ("llama4_scout", 0, scout),
+    "latent + dense": ("deepseek_v3", 0, deepseek_dense),
+    "latent + mixture with shared experts": ("deepseek_v3", 1, deepseek_experts),
+    "sparse latent with its indexer + dense": ("deepseek_v3_2", 0, deepseek_sparse),
+    "sparse latent chosen before + mixture": ("glm_5_2", 1, glm_chosen_before),
+    "gated delta net + mixture with shared experts": ("qwen3_next_80b_a3b", 0, qwen_next),
+    "gated delta net + dense": ("qwen3_5_27b", 0, qwen_dense),
+    "Mamba2": ("nemotron_h_56b", 0, nemotron_h),
+    "dense without gate": ("nemotron_h_56b", 1, nemotron_h_dense),
+    "mixture on latents": ("nemotron_3_super", 1, latent_mixture),
 }
+"""Network, number of the kind of layer, and what one layer of it is."""
+
+ENDS = ("embedding", "final_norm", "logits", "sampling")
 
 
-def made(network: str, phase: str, batch: int, tokens: int, gpus: int) -> list[Row]:
-    """Name, operations [FLOP] and bytes of each kernel of the network's first kind of layer."""
+def made(network: str, number: int, phase: str, batch: int, tokens: int, gpus: int) -> list[Row]:
+    """Name, operations [FLOP] and bytes of each kernel of one layer."""
     shape = load_network(network)
-    label = f"_{shape.layers[0][0].label}"
+    label = shape.layers[number][0].label
+    label = f"_{label}" if label else ""
+    others = {f"_{layer.label}" for layer, _ in shape.layers if len(layer.label) >= len(label)} - {label}
     serving = Serving(phase, batch, tokens, tokens, 0, precision("x"), gpus)
-    operators = [o for o in llm_workload(shape, serving, "x", H100).operators if o.name.endswith(label)]
-    kernels = [(o.name.removesuffix(label), o.candidates[0].kernel) for o in operators]
+    operators = usual_form(llm_workload(shape, serving, "x", H100).operators)
+    mine = [o for o in operators if o.name.endswith(label) and o.name not in ENDS]
+    mine = [o for o in mine if not any(o.name.endswith(other) for other in others)]
+    kernels = [(o.name.removesuffix(label), o.candidates[0].kernel) for o in mine]
     return [(name, 2 * k.fma, k.cold_bytes + k.warm_bytes + k.write_bytes) for name, k in kernels]
 
 
 @pytest.mark.parametrize("gpus", [1, 8])
 @pytest.mark.parametrize(("phase", "batch", "tokens"), SHAPES)
-@pytest.mark.parametrize("network", BY_HAND)
-def test_a_layer_is_what_is_written_out_by_hand(network, phase, batch, tokens, gpus):
-    s = Shape(phase, batch, tokens, gpus)
+@pytest.mark.parametrize("kind", BY_HAND)
+def test_a_layer_is_what_is_written_out_by_hand(kind, phase, batch, tokens, gpus):
+    network, number, by_hand = BY_HAND[kind]
+    s, hidden = Shape(phase, batch, tokens, gpus), load_network(network).hidden
     expected = []
-    for half, name in zip(BY_HAND[network](s), ("attention", "mlp"), strict=True):
-        reduced = [vector(f"{name}_all_reduce", s.rows * HIDDEN[network])] if gpus > 1 and half else []
+    for half, name in zip(by_hand(s), ("attention", "mlp"), strict=True):
+        reduced = [vector(f"{name}_all_reduce", s.rows * hidden)] if gpus > 1 and half else []
         last = half[-1:] if half and half[-1][0].endswith("post_norm") else []
         expected += [*half[: len(half) - len(last)], *reduced, *last]
-    found = made(network, phase, batch, tokens, gpus)
+    found = made(network, number, phase, batch, tokens, gpus)
     assert [row[0] for row in found] == [row[0] for row in expected]
     for row, wanted in zip(found, expected, strict=True):
         assert row[1:] == pytest.approx(wanted[1:], rel=1e-6), row[0]
+
+
+def test_every_kind_that_a_shipped_network_has_is_written_out():
+    """Their first words: sizes differ."""
+    written = {load_network(network).layers[number][0] for network, number, _ in BY_HAND.values()}
+    attentions = {type(layer.attention).__name__ for layer in written}
+    mlps = {layer.mlp.kind for layer in written}
+    shipped = [layer for network in networks().values() for layer, _ in network.layers]
+    assert attentions == {type(layer.attention).__name__ for layer in shipped}
+    assert mlps == {layer.mlp.kind for layer in shipped}
