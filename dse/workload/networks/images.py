@@ -3,9 +3,10 @@
 from dataclasses import dataclass
 from math import ceil, floor, sqrt
 
-NEAREST, UP, FIXED, TILES, BUDGET = "nearest", "up", "fixed", "tiles", "budget"
+NEAREST, UP, FIXED, TILES, CROPS, BUDGET = "nearest", "up", "fixed", "tiles", "crops", "budget"
 """How an image is scaled: each side to the nearest multiple of a token's, or the next one; the whole to a size of the
-encoder's, whatever it was; into tiles of that size and one of the whole; or to a number of patches."""
+encoder's, whatever it was; into tiles of that size and one of the whole, as it is or enlarged to as many as may be; or
+to a number of patches."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,8 @@ class Images:
     def grid(self, width: int, height: int) -> Grid:
         """Return what becomes of an image of ``width`` x ``height`` [pixel]."""
         pieces, token = 1, self.patch * self.merge
+        if self.sizing == CROPS:
+            return self._cropped(width, height)
         if self.sizing in (FIXED, TILES):
             pieces = self._tiles(width, height) if self.sizing == TILES else 1
             rows = columns = self.side // self.patch
@@ -49,6 +52,17 @@ class Images:
             rows, columns = (max(1, whole(scale * side / token)) * self.merge for side in (height, width))
         tokens = pieces * ceil(rows / self.merge) * ceil(columns / self.merge)
         return Grid(pieces, rows, columns, tokens, self.class_tokens)
+
+    def _cropped(self, width: int, height: int) -> Grid:
+        """Crops of an image that is scaled to as many as there may be, and one of the whole; tokens that end its rows
+        and part the two count too (image_processing_phi3_v.py: calc_hd_transform_size, num_img_tokens)."""
+        ratio, across = max(width, height) / min(width, height), 1
+        while (across + 1) * ceil((across + 1) / ratio) <= self.most:
+            across += 1
+        down = ceil(int(across * self.side / ratio) / self.side)
+        rows, pieces, patches = (down if width >= height else across), across * down + 1, self.side // self.patch
+        side = patches // self.merge
+        return Grid(pieces, patches, patches, pieces * side**2 + 1 + (rows + 1) * side, self.class_tokens)
 
     def _tiles(self, width: int, height: int) -> int:
         """Tiles of the canvas that enlarges an image least, or else shrinks it least (image_processing_llama4_fast.py),

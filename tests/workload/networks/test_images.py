@@ -37,3 +37,13 @@ def test_sound_is_cut_into_pieces_of_thirty_seconds_of_375_tokens(seconds, piece
 
 def test_the_smallest_image_is_a_token():
     assert Images(14, 2, 588, "nearest").grid(1, 1).tokens == 1
+
+
+@pytest.mark.parametrize(
+    ("width", "height", "pieces", "tokens"),
+    [(336, 336, 5, 757), (1000, 1000, 5, 757), (1344, 336, 5, 745), (336, 1344, 5, 781), (1600, 900, 5, 757)],
+)
+def test_an_image_is_enlarged_to_as_many_crops_as_there_may_be(width, height, pieces, tokens):
+    """Four crops of 144 tokens, one of the whole, and what ends rows: 757 of a square (Phi-3.5-vision's processor)."""
+    grid = Images(14, 2, 588, "crops", side=336, most=4, class_tokens=1).grid(width, height)
+    assert (grid.pieces, grid.tokens, grid.patches) == (pieces, tokens, 577)

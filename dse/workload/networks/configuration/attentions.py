@@ -82,7 +82,7 @@ def _in_turns(config: Config, kind: ModelType, layers: int, path: Path) -> list[
     if not config.get("sliding_window") or not config.get("use_sliding_window", True):
         return [FULL] * layers
     first = 0
-    if "use_sliding_window" in config and config.get("max_window_layers") is not None:
+    if config.get("max_window_layers") is not None:
         first = whole(config, ("max_window_layers",), path, 0)
     return [FULL if layer < first else SLIDING for layer in range(layers)]
 
@@ -131,7 +131,7 @@ def _grouped(word: str, config: Config, kind: ModelType, path: Path) -> GroupedQ
         heads,
         kv_heads,
         _head_dim(config, dim_keys, hidden, heads, path),
-        window=whole(config, ("sliding_window", "sliding_window_size"), path) if word == SLIDING else 0,
+        window=_window(config, path) if word == SLIDING else 0,
         rotary=_rotary(word, config, kind),
         chunk=whole(config, ("attention_chunk_size",), path) if word == CHUNKED else 0,
         qk_norm=_qk_norm(word, config, kind),
@@ -141,6 +141,12 @@ def _grouped(word: str, config: Config, kind: ModelType, path: Path) -> GroupedQ
         keys_as_values=as_values,
         value_dim=_value_dim(config, kind, path),
     )
+
+
+def _window(config: Config, path: Path) -> int:
+    """Tokens of a window; one of all the positions that a network was made for is none (Phi-3.5)."""
+    tokens, positions = whole(config, ("sliding_window", "sliding_window_size"), path), SPELLINGS["positions"]
+    return 0 if 0 < whole(config, positions, path, 0) <= tokens else tokens
 
 
 def _gated(config: Config, kind: ModelType) -> bool:

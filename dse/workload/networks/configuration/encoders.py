@@ -12,7 +12,7 @@ from dse.workload.networks.configuration.model_types import UNKNOWN
 from dse.workload.networks.configuration.values import SPELLINGS, Config, whole
 from dse.workload.networks.encoder import Encoder
 from dse.workload.networks.encoder_attention import EncoderAttention
-from dse.workload.networks.images import BUDGET, FIXED, TILES, Images, Sounds
+from dse.workload.networks.images import BUDGET, CROPS, FIXED, TILES, Images, Sounds
 from dse.workload.networks.layers import Layer
 from dse.workload.networks.mlp_kinds import Dense
 
@@ -192,8 +192,9 @@ def _with_defaults(given: Config, kind: EncoderType, path: Path) -> Config:
 def _images(config: Config, kind: EncoderType, path: Path) -> Images:
     patch, frames = whole(config, ("patch_size",), path), whole(config, ("temporal_patch_size",), path, 1)
     values = whole(config, OF["channels"], path, 3) * frames * patch**2
-    sized = kind.sizing in (FIXED, TILES)
-    limits = {TILES: ("tiles",), BUDGET: ("vision_soft_tokens_per_image", "default_output_length")}
+    sized = kind.sizing in (FIXED, TILES, CROPS)
+    budget = ("vision_soft_tokens_per_image", "default_output_length")
+    limits = {TILES: ("tiles",), CROPS: ("num_crops",), BUDGET: budget}
     return Images(
         patch,
         whole(config, OF["merge"], path, 1),

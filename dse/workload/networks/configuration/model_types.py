@@ -11,6 +11,9 @@ from dse.base.errors import InputError
 from dse.base.package_tables import read_table
 from dse.workload.networks.configuration.values import Config
 
+REFUSED = "networks/refused_types.csv"
+"""Model types that are not covered, with what keeps them out."""
+
 UNKNOWN = "?"
 """Default of a key that differs between releases or is not known: where it is missing, a configuration is refused."""
 
@@ -78,8 +81,9 @@ def _value(text: str) -> Any:
 def find_model_type(name: str, path: Path) -> ModelType:
     """Return a model type by name; raises InputError where it is not covered."""
     if name not in model_types():
+        why = next((f" ({row['reason']})" for row in read_table(REFUSED) if name in row["model_types"].split(";")), "")
         raise InputError(
-            f"{path}: model_type = {name!r}: this architecture is not covered; docs/workloads.md lists "
+            f"{path}: model_type = {name!r}: this architecture is not covered{why}; docs/workloads.md lists "
             f"{len(model_types())} that are. Where it is built as one of these, give that one's"
         )
     return model_types()[name]

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from dse.base.errors import InputError
 from dse.workload.networks.configuration.attentions import attention_of, attention_words
 from dse.workload.networks.configuration.model_types import model_types, with_defaults
 
@@ -38,10 +39,15 @@ def words(model_type, layers=8, **said):
         ("qwen3_next", {}, "l3 f1 l3 f1"),
         ("qwen3_next", {"full_attention_interval": 8}, "l7 f1"),
         ("bamba", {"attn_layer_indices": [2]}, "m2 f1 m5"),
+        ("granitemoehybrid", {"layer_types": ["linear_attention"] * 7 + ["full_attention"]}, "m7 f1"),
+        ("granitemoehybrid", {"layer_types": ["mamba"] * 7 + ["attention"]}, "m7 f1"),
+        ("glm_moe_dsa", {"layer_types": ["indexed_attention"] * 8}, "f8"),
+        ("glm_moe_dsa", {"layer_types": ["deepseek_sparse_attention"] * 8}, "f8"),
         ("mistral", {"sliding_window": 4096}, "s8"),
         ("mistral", {"sliding_window": None}, "f8"),
         ("qwen2", {"sliding_window": 4096, "max_window_layers": 6}, "f8"),
         ("qwen2", {"sliding_window": 4096, "max_window_layers": 6, "use_sliding_window": True}, "f6 s2"),
+        ("dots1", {"sliding_window": 4096, "max_window_layers": 8}, "f8"),
         ("mimo", {"sliding_window": 32768, "max_window_layers": 4}, "f8"),
     ],
 )
@@ -49,9 +55,27 @@ def test_layers_take_turns(model_type, said, expected):
     assert words(model_type, **said) == expected
 
 
+@pytest.mark.parametrize("model_type", ["qwen3_moe", "deepseek_v3"])
+def test_layers_with_an_indexer_are_refused_of_networks_without_one(model_type):
+    with pytest.raises(InputError, match="layer_types has 'indexed_attention', which is not covered"):
+        words(model_type, layer_types=["indexed_attention"] * 8)
+
+
 def attention(model_type, word, **said):
     kind = model_types()[model_type]
     return attention_of(word, 0, with_defaults(SIZES | said, kind, FILE), kind, FILE)
+
+
+@pytest.mark.parametrize("model_type", ["qwen3_next", "qwen3_5_text", "qwen3_5_moe_text"])
+def test_results_of_qwens_hybrids_are_gated_where_nothing_is_said(model_type):
+    assert attention(model_type, "full").output_gate
+    assert not attention(model_type, "full", attn_output_gate=False).output_gate
+
+
+def test_a_window_of_all_positions_is_none():
+    for positions, window in ((0, 4096), (4096, 0), (8192, 4096)):
+        said = {"sliding_window": 4096, "max_position_embeddings": positions}
+        assert attention("mistral", "sliding", **said).window == window
 
 
 def test_what_classes_decide():

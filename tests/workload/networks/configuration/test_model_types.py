@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from dse.base.errors import InputError
-from dse.workload.networks.configuration.model_types import find_model_type, model_types, with_defaults
+from dse.base.package_tables import read_table
+from dse.workload.networks.configuration.model_types import REFUSED, find_model_type, model_types, with_defaults
 from dse.workload.networks.layers import PARALLEL, POST, PRE, SANDWICH
 
 FILE = Path("net.json")
@@ -41,3 +42,22 @@ def test_a_default_that_is_not_sure_refuses():
 def test_an_unknown_type_is_refused_by_name():
     with pytest.raises(InputError, match=r"net\.json: model_type = 'step3p7': this architecture is not covered"):
         find_model_type("step3p7", FILE)
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("deepseek_v4", "compresses keys and values"),
+        ("minimax_m3_vl_text", "chooses blocks of tokens"),
+        ("gemma3n_text", "embeddings of their own"),
+        ("kimi_linear", "a decay for each channel"),
+    ],
+)
+def test_a_type_that_is_not_covered_is_refused_with_what_keeps_it_out(name, why):
+    with pytest.raises(InputError, match=rf"model_type = '{name}': this architecture is not covered \(.*{why}"):
+        find_model_type(name, FILE)
+
+
+def test_no_type_is_both_read_and_refused():
+    refused = {name for row in read_table(REFUSED) for name in row["model_types"].split(";")}
+    assert refused and refused.isdisjoint(model_types())
