@@ -91,3 +91,16 @@ def _at_once(function: Callable[..., list[Array]], arrays: list[Array], of_parts
     cut = [jnp.reshape(x, (*x.shape[:-1], parts, -1)) for x in arrays]
     every = jax.vmap(function, (-2, *[0] * len(of_parts)), -2)(cut, *of_parts)
     return [jnp.reshape(x, (*x.shape[:-2], -1)) for x in every]
+
+
+def needed_by(function: Callable[..., Any], *shapes: Any) -> list[Any]:
+    """Return which arrays of its arguments lead to what a function returns: trees as the arguments', of True and False.
+
+    ``shapes``: the arguments, an array by its shape and type.
+    """
+    jaxpr = jax.make_jaxpr(function)(*shapes).jaxpr
+    needed = set(map(id, jaxpr.outvars))
+    for equation in reversed(jaxpr.eqns):
+        if any(id(x) in needed for x in equation.outvars):
+            needed |= set(map(id, equation.invars))
+    return jax.tree.unflatten(jax.tree.structure(shapes), [id(x) in needed for x in jaxpr.invars])

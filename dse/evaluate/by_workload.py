@@ -17,7 +17,7 @@ from dse.evaluate.corrections import fold_corrections
 from dse.evaluate.derivatives import along, launches_along
 from dse.evaluate.evaluation import Evaluation
 from dse.evaluate.fastest import choose, fastest_forms
-from dse.evaluate.own_kernels import own_kernels, sums_of_chosen
+from dse.evaluate.own_kernels import own_kernels, totals_of_chosen
 from dse.evaluate.platform import Platform
 from dse.evaluate.shared_programs import (
     CANDIDATES,
@@ -32,7 +32,7 @@ from dse.hardware.gpu import Gpu
 from dse.power.activity import Activity, recorded_activity
 from dse.power.models import PowerChoice
 from dse.power.power import Power
-from dse.power.sequence import LaunchSequence
+from dse.power.sequence import SequenceTotals
 from dse.timing.timing import Timing, TimingModel
 from dse.timing.traced.operation_counts import operation_counts
 from dse.workload.kernel import Kernel, RecordedKernel
@@ -64,16 +64,21 @@ class KernelEvaluation(Evaluation):
         return Candidates(self.model, self.workload, gpus)
 
     def in_program(
-        self, gpus: Gpu, count: int, *, simplified: bool, tabulated: Tabulated | None = None
-    ) -> tuple[dict[str, LaunchSequence], Array]:
+        self, gpus: Gpu, count: int, *, simplified: bool, tabulated: Tabulated | None = None, needed: Any = None
+    ) -> tuple[dict[str, SequenceTotals], Array]:
         how = own_kernels() if simplified else None
         if how is None:
             return super().in_program(gpus, count, simplified=simplified, tabulated=tabulated)
         tabulated = tabulated or Tabulated(self.candidates(gpus), (), ())
-        sums, can_run = sums_of_chosen(tabulated, self.power.model, gpus, count, interpret=how == "interpreted")
         board, runs = (self.power.model, self.power.limit), self._runs(len(self.workload.operators))
-        each = zip(runs.items(), sums, strict=True)
-        return {name: steps.settle_sums(*board, phase, run, gpus) for (name, run), phase in each}, can_run
+        shapes = self.shapes(count)[0]
+        needed = jax.tree.map(lambda _: True, shapes) if needed is None else needed
+        settled = [
+            partial(_leaves, partial(steps.settle_sums, *board, run), needed[name]) for name, run in runs.items()
+        ]
+        interpret = how == "interpreted"
+        each, can_run = totals_of_chosen(tabulated, self.power.model, settled, gpus, count, interpret=interpret)
+        return {name: _filled(x, needed[name], shapes[name]) for name, x in zip(runs, each, strict=True)}, can_run
 
     def _launches_in_program(
         self, gpus: Gpu, count: int, simplified: bool, tabulated: Tabulated | None = None
@@ -109,6 +114,20 @@ class KernelEvaluation(Evaluation):
     @cached_property
     def _candidates(self) -> Kernel:
         return filled_up(self.workload.kernels, CANDIDATES)
+
+
+def _leaves(settle: Callable[..., SequenceTotals], needed: SequenceTotals, *given: Any) -> list[Array]:
+    """Return the arrays of what settles that are needed."""
+    each = zip(jax.tree.leaves(settle(*given)), jax.tree.leaves(needed), strict=True)
+    return [array for array, is_needed in each if is_needed]
+
+
+def _filled(arrays: Sequence[Array], needed: SequenceTotals, shape: SequenceTotals) -> SequenceTotals:
+    """Return the whole of which :func:`_leaves` are these; what is not needed is 0."""
+    given = iter(arrays)
+    return jax.tree.map(
+        lambda of, is_needed: next(given) if is_needed else jnp.zeros(of.shape, of.dtype), shape, needed
+    )
 
 
 class RecordedEvaluation(Evaluation):

@@ -101,9 +101,14 @@ class Candidates:
 
         return Choice(self._programs, self._every, self._workload, self._bits(common), interpret=interpret)
 
-    def launches(self, power: PowerModel, *, interpret: bool = False) -> "Launches":
-        """Return what adds up the chosen candidates in each phase as one kernel of a GPU, the terms of
-        :func:`dse.power.sequence.launch_terms`; called with :meth:`columns` too."""
+    def launches(
+        self, power: PowerModel, settled: Sequence[Callable[[list[Array], Gpu], Any]], *, interpret: bool = False
+    ) -> "Launches":
+        """Return what the chosen candidates come to in each phase as one kernel of a GPU, called with :meth:`columns`
+        too.
+
+        ``settled``: of each phase, what the sums of :func:`dse.power.sequence.launch_terms` come to on a GPU.
+        """
         from dse.evaluate.pallas.launches import Launches
 
         def terms(kernel: Kernel, gpu: Gpu, often: Array) -> list[Array]:
@@ -114,7 +119,8 @@ class Candidates:
         each = [_taken(workload.kernels, kind) for kind in self._every]
         programs = [_program(scalars, kernels, self._gpus, len(kernels.ctas), True, Side.PAIR) for kernels in each]
         repeats = np.stack([workload.phase_repeats(phase.name) for phase in workload.phases])
-        return Launches(programs, self._every, workload.slices, repeats, interpret=interpret)
+        ends = [_of_sums(function, programs[0].results, self._gpus) for function in settled]
+        return Launches(programs, self._every, workload.slices, repeats, ends, interpret=interpret)
 
     @property
     def names(self) -> list[str]:
@@ -158,6 +164,13 @@ def _program(
     arrays = [2] * first + [1] * (len(leaves) - first)
     given = [side if np.ndim(x) == axes else x for x, side, axes in zip(leaves, varied, arrays, strict=True)]
     return Program(function, [*given, *more], count, designs_minor)
+
+
+def _of_sums(function: Callable[[list[Array], Gpu], Any], count: int, gpus: Gpu) -> Program:
+    """Return a program of ``count`` sums of a design and of what varies of it."""
+    leaves, tree = jax.tree.flatten(gpus)
+    given = [Side.DESIGN] * count + [Side.DESIGN if np.ndim(x) else x for x in leaves]
+    return Program(lambda *x: function([*x[:count]], jax.tree.unflatten(tree, x[count:])), given, 1, True)
 
 
 def _taken(kernels: Kernel, places: np.ndarray) -> Kernel:

@@ -36,7 +36,7 @@ from dse.power.activity import Activity
 from dse.power.board import BoardPower
 from dse.power.models import PowerChoice
 from dse.power.power import Power, PowerModel
-from dse.power.sequence import LaunchSequence
+from dse.power.sequence import LaunchSequence, SequenceTotals
 from dse.timing.occupancy import Waves, waves
 from dse.timing.timing import CAUSES, HOST, Timing, TimingModel
 from dse.workload.workload import Workload
@@ -145,23 +145,39 @@ class Evaluation(ABC):
     def _activities(self, chosen: np.ndarray, timing: Timing, gpus: Gpu) -> Activity:
         """Return what the ``chosen`` candidates make DESIGNS designs do; all (designs, operators), filled up."""
 
+    def shapes(self, count: int) -> tuple[dict[str, SequenceTotals], Any]:
+        """Return what :meth:`in_program` does, arrays by their shape and type."""
+        one: Any = jax.ShapeDtypeStruct((count,), float_type())
+        operators = len(self.workload.operators)
+
+        def phase(run: steps.PhaseRun) -> SequenceTotals:
+            stack: dict[str, Any] = dict.fromkeys(CAUSES if run[1] is None else (*CAUSES, HOST), one)
+            return SequenceTotals(stack, one, one, one, one)
+
+        runs = self._runs(operators).items()
+        return {name: phase(run) for name, run in runs}, jax.ShapeDtypeStruct((count, operators), float_type())
+
     def in_program(
-        self, gpus: Gpu, count: int, *, simplified: bool, tabulated: Tabulated | None = None
-    ) -> tuple[dict[str, LaunchSequence], Array]:
+        self, gpus: Gpu, count: int, *, simplified: bool, tabulated: Tabulated | None = None, needed: Any = None
+    ) -> tuple[dict[str, SequenceTotals], Array]:
         """Return the phases on ``count`` designs, and 1 where an operator has a kernel that runs, (designs, operators).
 
         Inside a program. ``simplified``: its results may differ by rounding
         (:mod:`dse.evaluate.partial_evaluation`); derivatives pass through the other. ``tabulated``: the
-        candidates with their tables, where designs come in groups.
+        candidates with their tables, where designs come in groups. ``needed``: which arrays of the phases are, all by
+        default; others may be 0.
         """
         timing, power, can_run = self._launches_in_program(gpus, count, simplified, tabulated)
-        return self._phases(steps.settle_phase, timing, power, gpus), can_run
+        phases = self._phases(steps.settle_phase, timing, power, gpus)
+        return {name: phase.totals for name, phase in phases.items()}, can_run
 
-    def by_shared_programs(self, gpus: Gpu) -> tuple[dict[str, LaunchSequence], np.ndarray]:
+    def by_shared_programs(self, gpus: Gpu) -> tuple[dict[str, SequenceTotals], np.ndarray]:
         """Return the same of DESIGNS designs, by shared programs."""
         _, (timing, power) = self._launches_on_designs(gpus, launches_of_many_calls)
         phases = self._phases(settle_of_many_calls, timing, power, gpus)
-        return phases, np.asarray(timing.feasible)[:, : len(self.workload.operators)]
+        return {name: phase.totals for name, phase in phases.items()}, np.asarray(timing.feasible)[
+            :, : len(self.workload.operators)
+        ]
 
     def on_designs(self, gpus: Sequence[Mapping[str, float]]) -> WorkloadResult:
         """Return what the workload does on designs, mappings attribute -> number, by shared programs."""

@@ -4,10 +4,10 @@ Pallas is an experimental part of JAX. Where a release does not lower the kernel
 """
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from functools import cache
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -38,23 +38,32 @@ def own_kernels() -> str | None:
     return how
 
 
-def sums_of_chosen(
-    tabulated: Tabulated, power: PowerModel, gpus: Gpu, count: int, *, interpret: bool
-) -> tuple[list[list[Array]], Array]:
-    """Return what the fastest candidates add up to in each phase (:func:`dse.power.sequence.launch_terms`), (designs,)
-    each, and 1 where an operator has one that runs, (designs, operators).
+def totals_of_chosen(
+    tabulated: Tabulated,
+    power: PowerModel,
+    settled: Sequence[Callable[[list[Array], Gpu], Any]],
+    gpus: Gpu,
+    count: int,
+    *,
+    interpret: bool,
+) -> tuple[list[Any], Array]:
+    """Return what the fastest candidates come to in each phase, (designs,), and 1 where an operator has one that runs,
+    (designs, operators).
 
-    Inside a program, on ``count`` designs; ``interpret``: by plain operations, without a GPU.
+    Inside a program, on ``count`` designs. ``settled``: of each phase, what its sums come to
+    (:meth:`dse.evaluate.candidates.Candidates.launches`); ``interpret``: by plain operations, without a GPU.
     """
+    from dse.evaluate.pallas.choice import which_run  # for GPUs alone: a second of imports
+
     candidates, common, tables, places = tabulated
     columns = [_filled(x) for x in candidates.columns(gpus, count)]
     group = None
     if common:
         places = jnp.arange(len(tables[0]), dtype=jnp.int32) if places is None else places
         group = _filled(jnp.repeat(places, count // len(places)))
-    chosen, can_run = candidates.choice(common, interpret=interpret)(columns, group, tables)
-    sums = candidates.launches(power, interpret=interpret)(columns, chosen)
-    return [[term[:count] for term in phase] for phase in sums], can_run[:, :count].T
+    chosen = candidates.choice(common, interpret=interpret)(columns, group, tables)
+    found = candidates.launches(power, settled, interpret=interpret)(columns, chosen)
+    return jax.tree.map(lambda x: x[:count], found), which_run(chosen)[:, :count].T
 
 
 def _filled(column: Array) -> Array:

@@ -100,6 +100,11 @@ class Program:
         pairs = jax.vmap(jax.vmap(pair, inner, axis_size=shape[1]), outer, axis_size=shape[0])
         return jax.tree.unflatten(self._tree, pairs(*inputs.values()))
 
+    @property
+    def results(self) -> int:
+        """How many numbers the function returns."""
+        return len(self._results)
+
     def table(self, given: Sequence[np.ndarray | None], common: int) -> np.ndarray:
         """Return the terms of a kernel and a group that pairs read, (groups, terms, kernels).
 
@@ -184,9 +189,18 @@ class _Writer:
         if equation.primitive.name in CALLS:
             inner = equation.params.get("jaxpr") or equation.params["call_jaxpr"]
             return self.through(getattr(inner, "jaxpr", inner), getattr(inner, "consts", ()), given)
+        if equation.primitive.name == "scan" and equation.params["num_carry"] == len(equation.outvars):  # a fori_loop
+            return self._repeated(equation.params, given)
         if equation.primitive.multiple_results:
             raise TypeError(f"{equation.primitive} in a model of one kernel on one GPU")
         return [self._equation(equation, given)]
+
+    def _repeated(self, params: dict[str, Any], given: list[Any]) -> list[Any]:
+        """Write a loop that is taken a known number of times, one time after the other; return what it carries."""
+        consts, carried = given[: params["num_consts"]], given[params["num_consts"] :]
+        for _ in range(params["length"]):
+            carried = self.through(params["jaxpr"].jaxpr, params["jaxpr"].consts, [*consts, *carried])
+        return carried
 
     def _equation(self, equation: Any, given: list[Any]) -> Any:
         name, params, shape = equation.primitive.name, equation.params, equation.outvars[0].aval.shape

@@ -32,6 +32,7 @@ class Platform:
     parts: int  # a block is taken in so many parts, one after the other; 1: at once
     lanes: int  # operators of a workload are filled up to a multiple of it
     divides: bool  # 1 / x is an instruction like others
+    apart: bool  # a sweep reduces designs by a program that returns no results: those of given designs have their own
     kernels: str  # who writes the two stages of generated kernels: xla, pallas, or pallas by plain operations, in tests
     options: Options = field(hash=False)  # how XLA compiles what runs often
     quick: Options | None = field(hash=False)  # ... and what runs for milliseconds
@@ -54,6 +55,7 @@ CPU = Platform(
     parts=2,  # the fewest that make it a loop: what it returns is not computed anew
     lanes=16,  # 32-bit numbers in a vector of the widest
     divides=False,
+    apart=False,  # a program takes longer to compile than results to be written
     kernels="xla",
     options={
         "xla_cpu_enable_fast_math": True,
@@ -78,6 +80,7 @@ GPU = Platform(
     parts=1,
     lanes=1,
     divides=True,
+    apart=True,
     kernels="xla",
     options={"xla_gpu_ftz": True, "xla_gpu_enable_fast_min_max": True},
     quick=None,

@@ -16,7 +16,7 @@ from jax import Array
 from dse.base.compilation import Options, threads
 from dse.base.errors import InputError
 from dse.base.units import GIGA, MILLI, NANO
-from dse.evaluate.batching import float_type, in_blocks, over_arrays
+from dse.evaluate.batching import float_type, in_blocks, needed_by, over_arrays
 from dse.evaluate.by_workload import by_shared_programs, evaluation_of
 from dse.evaluate.candidates import Candidates, Tabulated
 from dse.evaluate.device_programs import Columns, OfWorkloads, OwnProgram, Program, SharedPrograms
@@ -31,7 +31,7 @@ from dse.hardware.gpu import Gpu
 from dse.hardware.peak import PEAK_METRICS, peak_tflops
 from dse.hardware.prices import usd_per_million_tokens
 from dse.hardware.schema import gpu_schema
-from dse.power.sequence import LaunchSequence
+from dse.power.sequence import SequenceTotals
 from dse.space.designs import baseline
 from dse.space.links import OF_BASE
 from dse.space.metrics import USD, design_metrics, priced_metrics, workload_metrics
@@ -95,7 +95,7 @@ class Evaluator:
             self.chunk = _even(space.size, chunk, block)
             # A block is evaluated before the faster program would be compiled.
             options = self.platform.quick if asked <= block else self.platform.options
-            self._program = own(self, options) if own else OwnProgram(self._in_blocks, self._rows, options)
+            self._program = own(self, options) if own else self.own_program(options)
 
     def __call__(
         self, columns: Mapping[str, np.ndarray], names: Sequence[str] | None = None, device: Any = None
@@ -174,17 +174,21 @@ class Evaluator:
 
     def trace(self, devices: Sequence[Any] | None = None) -> None:
         """Do what is Python's part of :meth:`compile`: what else needs Python gets on best after it."""
-        self._on_each(self._program.trace, devices)
+        self.on_each(self._program.trace, devices)
 
     def compile(self, devices: Sequence[Any] | None = None) -> None:
         """Compile the programs ahead of the first call."""
-        self._on_each(self._program.compile, devices)
+        self.on_each(self._program.compile, devices)
 
     def lowered(self, platform: str) -> str:
         """Return the program as StableHLO, lowered for one of JAX's platforms: "cuda" needs neither GPU nor plugin."""
         return self._program.lowered(*self._example(), platform)
 
-    def _on_each(self, do: Callable[..., None], devices: Sequence[Any] | None) -> None:
+    def own_program(self, options: Options | None) -> OwnProgram:
+        """Return the space's program that returns all results of given designs."""
+        return OwnProgram(self._in_blocks, self._rows, options)
+
+    def on_each(self, do: Callable[..., None], devices: Sequence[Any] | None = None) -> None:
         """Call ``do`` with designs as a program takes them and each device, the first one by default."""
         example = self._example()
         devices = devices or self.devices[:1]
@@ -231,19 +235,27 @@ class Evaluator:
         simplified: bool = False,
         tables: OfWorkloads = (),
         places: Array | None = None,
+        names: Sequence[str] | None = None,
     ) -> dict[str, Array]:
         """Return the results of one block of designs (the program before jit: differentiable unless ``simplified``).
 
         ``of_base``: :attr:`base_results`; ``tables``: for each workload; ``places``: which of them each of the
-        block's groups has, in this order by default.
+        block's groups has, in this order by default; ``names``: results to return, all by default.
         """
         gpus, count = gpu_batch(self._base, columns), len(next(iter(columns.values())))
         tabulated = self._tabulated(tables, places) if tables else [None] * len(self._evaluations)
+
+        def results(phases: Sequence[Any], runs: Sequence[Array]) -> dict[str, Array]:
+            found = self.results(columns, of_base, phases, runs)
+            return found if names is None else {name: found[name] for name in names}
+
+        shapes = zip(*[evaluation.shapes(count) for evaluation in self._evaluations], strict=True)
+        needed, _ = needed_by(results, *shapes)
         every = [
-            evaluation.in_program(gpus, count, simplified=simplified, tabulated=of_candidates)
-            for evaluation, of_candidates in zip(self._evaluations, tabulated, strict=True)
+            evaluation.in_program(gpus, count, simplified=simplified, tabulated=of_candidates, needed=of_phases)
+            for evaluation, of_candidates, of_phases in zip(self._evaluations, tabulated, needed, strict=True)
         ]
-        return self.results(columns, of_base, *zip(*every, strict=True))
+        return results(*zip(*every, strict=True))
 
     def _tabulated(self, tables: OfWorkloads, places: Array | None) -> list[Tabulated | None]:
         """Return each workload's candidates with the tables of the designs' groups."""
@@ -252,7 +264,7 @@ class Evaluator:
         return [candidates and Tabulated(candidates, common, table, places) for candidates, table in every]
 
     def results(
-        self, columns: Columns, of_base: Columns, phases: Sequence[Mapping[str, LaunchSequence]], runs: Sequence[Array]
+        self, columns: Columns, of_base: Columns, phases: Sequence[Mapping[str, SequenceTotals]], runs: Sequence[Array]
     ) -> dict[str, Array]:
         """Return the results of designs on which each workload has these ``phases``, its operators ``runs``."""
         count = len(next(iter(columns.values())))
@@ -288,7 +300,7 @@ class Evaluator:
 
 
 def workload_columns(
-    workload: Workload, phases: Mapping[str, LaunchSequence], usd_per_hour: float | None = None
+    workload: Workload, phases: Mapping[str, SequenceTotals], usd_per_hour: float | None = None
 ) -> dict[str, Array]:
     """Return the metrics and the stack [ms] of a workload on a batch of designs, by column name; dollars of tokens
     where a GPU's hour has a price."""

@@ -19,7 +19,7 @@ from dse.power.board import BoardPower
 from dse.power.models import PowerChoice
 from dse.power.power import Power, PowerModel
 from dse.power.power_limit import OperatingPoint, at_clock, at_paces, shadow_between
-from dse.power.sequence import LaunchSequence, in_sequence, of_sums
+from dse.power.sequence import LaunchSequence, SequenceTotals, in_sequence, of_sums
 from dse.space.metrics import energy_metrics, time_metrics
 from dse.timing.timing import Timing, TimingModel
 from dse.timing.traced.models import on_trace
@@ -106,9 +106,10 @@ def settle_phase(
     return in_sequence(PowerChoice(power, limit), timing, watts, repeats, gpus, host and Host(*host))
 
 
-def settle_sums(power: PowerModel, limit: bool, sums: Sequence[Array], run: PhaseRun, gpus: Gpu) -> LaunchSequence:
-    """Return the same of launches whose terms (:func:`dse.power.sequence.launch_terms`) add up to ``sums``."""
-    return of_sums(PowerChoice(power, limit), sums, gpus, run[1] and Host(*run[1]))
+def settle_sums(power: PowerModel, limit: bool, run: PhaseRun, sums: Sequence[Array], gpus: Gpu) -> SequenceTotals:
+    """Return the same of launches whose terms (:func:`dse.power.sequence.launch_terms`) add up to ``sums``: what
+    metrics need of it."""
+    return of_sums(PowerChoice(power, limit), sums, gpus, run[1] and Host(*run[1])).totals
 
 
 def settle_launches(
@@ -120,7 +121,7 @@ def settle_launches(
     return phase, at_clock(timing, clock, shadow_between(at_paces(timing)))
 
 
-def phase_metrics(workload: Workload, phases: Mapping[str, LaunchSequence]) -> dict[str, Any]:
+def phase_metrics(workload: Workload, phases: Mapping[str, LaunchSequence | SequenceTotals]) -> dict[str, Any]:
     """Return the metrics that follow from time and power of a workload's phases, by name."""
     milliseconds = {name: phase.nanoseconds / MEGA for name, phase in phases.items()}
     energy = {name: (phase.joules, phase.clock) for name, phase in phases.items()}

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from dse.base.compilation import Options
+from dse.base.compilation import Options, threads
 from dse.evaluate.infeasibility import Masks, Reasons, reasons_of
 from dse.evaluate.space_program import Evaluator
 from dse.evaluate.variants.evaluator import evaluator_of
@@ -84,6 +84,7 @@ class SpaceEvaluator:
     ) -> None:
         self.space, self.notes = space, list[str]()
         self.reasons, self._on_device, self.reduced = reasons_of(space), None, reduced
+        self._compile_given: Callable[[], None] | None = None
         if reduced and space.variants:
             names = " and ".join(axis.name for axis in space.variants.axes)
             self.notes.append(f"designs were made and compared on the host: {names} vary what kernels run")
@@ -107,8 +108,9 @@ class SpaceEvaluator:
         chunks = -(-shards(self.space.size, evaluator.chunk)[0].stop // evaluator.chunk)
         pairs = sum(workload.candidate_count for workload in self.space.workloads if not workload.recorded)
         most = evaluator.platform.chunks_of_call(pairs)
-        program = SweepProgram(evaluator, options, self.reasons, min(chunks, most))
+        program = SweepProgram(evaluator, options, self.reasons, min(chunks, most), evaluator.own_program(options))
         self._on_device = DeviceShards(program, self.reasons, self.space.size)
+        self._compile_given = lambda: evaluator.on_each(program.compile_given)
         return program
 
     def trace(self) -> None:
@@ -118,6 +120,15 @@ class SpaceEvaluator:
     def compile(self) -> None:
         """Compile the program for every device, ahead of the first designs."""
         self.evaluator.compile(self.devices)
+
+    def compile_all(self) -> None:
+        """Do so, and beside it compile what evaluates given designs, where that is another program."""
+        with threads(2) as pool:
+            both = [pool.submit(self.compile)]
+            if self._compile_given:
+                both.append(pool.submit(self._compile_given))
+            for one in both:
+                one.result()
 
     def empty_accumulator(self) -> Accumulator:
         """Return an accumulator of no designs."""

@@ -1,7 +1,8 @@
 """The program of a sweep that keeps the front: a call makes designs, evaluates them and reduces them on a device.
 
 A call runs through chunks of designs, a chunk through blocks (:mod:`dse.evaluate.space_program`). The same program
-evaluates designs that are given by their columns, so that a space is compiled once.
+evaluates designs that are given by their columns, so that a space is compiled once; on a GPU another one does, compiled
+when it is first called, so that no results are written that nobody reads.
 """
 
 from collections.abc import Mapping
@@ -15,7 +16,14 @@ from jax import Array, lax
 
 from dse.base.compilation import Options
 from dse.evaluate.batching import float_type
-from dse.evaluate.device_programs import Columns, CompiledOnDevices, OfWorkloads, lowered_on, lowered_text
+from dse.evaluate.device_programs import (
+    Columns,
+    CompiledOnDevices,
+    OfWorkloads,
+    Program,
+    lowered_on,
+    lowered_text,
+)
 from dse.evaluate.infeasibility import Reasons
 from dse.evaluate.platform import traced_for
 from dse.evaluate.space_program import Evaluator
@@ -32,7 +40,7 @@ SURVIVING = 16
 class Arguments(NamedTuple):
     """What a call is given, beside the tables of groups and the base's results."""
 
-    given: Columns  # columns of designs, (rows, size) or (designs,)
+    given: Columns  # columns of designs, (rows, size) or (designs,); none where those have a program of their own
     is_given: Any  # whether these are evaluated, instead of rows of the grid
     places: Any  # (rows,) which tables each row has
     first: Any  # (rows, axes) digits of each row's first design
@@ -52,9 +60,13 @@ class Reduced(NamedTuple):
 
 
 class SweepProgram(CompiledOnDevices):
-    """The program of a space, for an evaluator of it; ``chunks``: most chunks of a call."""
+    """The program of a space, for an evaluator of it; ``chunks``: most chunks of a call; ``of_given``: what evaluates
+    given designs where the platform holds both apart."""
 
-    def __init__(self, evaluator: Evaluator, options: Options | None, reasons: Reasons, chunks: int) -> None:
+    def __init__(
+        self, evaluator: Evaluator, options: Options | None, reasons: Reasons, chunks: int, of_given: Program
+    ) -> None:
+        self._of_given = of_given if evaluator.platform.apart else None
         self._evaluator, self._options, self.chunks = evaluator, options, chunks
         self._names = [o.name for o in evaluator.space.objectives]
         self.reduction = Reduction(reasons, [len(axis) for axis in evaluator.space.axes])
@@ -88,8 +100,15 @@ class SweepProgram(CompiledOnDevices):
 
     def __call__(self, columns: Columns, tables: OfWorkloads, of_base: Columns, device: Any) -> Mapping[str, Any]:
         """Return the results of designs given by ``columns`` (:class:`dse.evaluate.space_program.Program`)."""
+        if self._of_given:
+            return self._of_given(columns, tables, of_base, device)
         self.compile(columns, tables, of_base, device)
         return self.call(device, *self._given(columns, tables, of_base))[0]
+
+    def compile_given(self, columns: Columns, tables: OfWorkloads, of_base: Columns, device: Any) -> None:
+        """Compile what evaluates given designs, where that is a program of its own."""
+        if self._of_given:
+            self._of_given.compile(columns, tables, of_base, device)
 
     def reduced(self, rows: Rows, state: State, filters: Filters, device: Any) -> Reduced:
         """Return what is left of rows of the grid, at most ``chunks`` chunks of them, added to a ``state``.
@@ -124,7 +143,8 @@ class SweepProgram(CompiledOnDevices):
         return self._by_axis(state)
 
     def lowered(self, columns: Columns, tables: OfWorkloads, of_base: Columns, platform: str) -> str:
-        return lowered_text(self._evaluate, platform, *self._given(columns, tables, of_base))
+        reduced = lowered_text(self._evaluate, platform, *self._given(columns, tables, of_base))
+        return reduced + (self._of_given.lowered(columns, tables, of_base, platform) if self._of_given else "")
 
     def _lowered(self, columns: Columns, tables: OfWorkloads, of_base: Columns, device: Any) -> Any:
         return lowered_on(device, self._options, self._evaluate, *self._given(columns, tables, of_base))
@@ -143,6 +163,7 @@ class SweepProgram(CompiledOnDevices):
         places = _longer(np.arange(self.rows_of_chunk, dtype=np.int32), rows)
         first, count = np.zeros((rows, axes), np.int32), np.zeros(rows, np.int32)
         state = self.reduction.empty()
+        columns = {} if self._of_given else columns
         arguments = Arguments(columns, np.asarray(True), places, first, count, np.int32(1), filters, state)
         return arguments, self._filled(tables), of_base
 
@@ -166,7 +187,7 @@ class SweepProgram(CompiledOnDevices):
             if groups:
                 tables = self._evaluator.tables(dict(zip(groups.attributes, self._combinations, strict=True)))
             shape = (groups.count, groups.size) if groups else (self._evaluator.chunk,)
-            idle = {name: np.zeros(shape, float_type()) for name in self.grid.names}
+            idle = {} if self._of_given else {name: np.zeros(shape, float_type()) for name in self.grid.names}
             self._kept[device] = jax.device_put((self._filled(tables), idle, self.reduction.empty()), device)
         return self._kept[device]
 
@@ -174,7 +195,7 @@ class SweepProgram(CompiledOnDevices):
         """The program: the results of the last chunk, and what is left of all."""
         n, count = self.designs_of_chunk, len(self._names)
         floats, room = float_type(), self._room
-        results = {name: jnp.zeros(n, np.int32 if name == "code" else floats) for name in self._evaluator.names}
+        results = {name: jnp.zeros(n, np.int32 if name == "code" else floats) for name in self._results}
         left = Survivors(np.int32(0), np.zeros(room, np.int32), np.zeros((room, count), floats))
         each = (left, np.zeros((count, n), floats), np.zeros(n, np.int32))
         each = jax.tree.map(lambda x: jnp.zeros((self.chunks, *np.shape(x)), x.dtype), each)
@@ -194,8 +215,15 @@ class SweepProgram(CompiledOnDevices):
         start = (results, jax.tree.map(jnp.asarray, arguments.state), each)
         done = chunk(0, start) if self.chunks == 1 else lax.fori_loop(0, arguments.chunks, chunk, start)
         results, state, each = done
+        if self._of_given:
+            return {}, Reduced(state, *each)
         shape = arguments.given[self.grid.names[0]].shape if self.grid.names else (n,)
         return {name: jnp.reshape(x, shape) for name, x in results.items()}, Reduced(state, *each)
+
+    @property
+    def _results(self) -> list[str]:
+        """The results of designs: those that are reduced, or all where given designs are evaluated too."""
+        return [*dict.fromkeys(self._names), "code"] if self._of_given else self._evaluator.names
 
     @property
     def _room(self) -> int:
@@ -211,11 +239,12 @@ class SweepProgram(CompiledOnDevices):
             for x in (arguments.first, arguments.count, arguments.places)
         )
         digits = lax.optimization_barrier(self.grid.digits(first))
-        made = self.grid.columns(digits)
-        columns = {
-            name: jnp.where(arguments.is_given, jnp.reshape(arguments.given[name], (rows, size)), x)
-            for name, x in made.items()
-        }
+        columns = self.grid.columns(digits)
+        if arguments.given:
+            columns = {
+                name: jnp.where(arguments.is_given, jnp.reshape(arguments.given[name], (rows, size)), x)
+                for name, x in columns.items()
+            }
         results = self._blocks(lax.optimization_barrier(columns), places, results, tables, of_base)
         valid = jnp.arange(size, dtype=jnp.int32) < count[:, None]
         return results, [x.reshape(-1) for x in digits], valid.reshape(-1)
@@ -229,7 +258,8 @@ class SweepProgram(CompiledOnDevices):
         def block(number: Any, results: dict[str, Array]) -> dict[str, Array]:
             some = {name: lax.dynamic_slice_in_dim(x, number * rows, rows).reshape(-1) for name, x in columns.items()}
             which = lax.dynamic_slice_in_dim(places, number * rows, rows)
-            found = self._evaluator.evaluate(some, of_base, simplified=True, tables=tables, places=which)
+            names = self._results if self._of_given else None
+            found = self._evaluator.evaluate(some, of_base, simplified=True, tables=tables, places=which, names=names)
             start = number * rows * self.grid.size
             return {
                 name: lax.dynamic_update_slice_in_dim(whole, found[name].astype(whole.dtype), start, 0)

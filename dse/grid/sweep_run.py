@@ -110,7 +110,7 @@ class SweepRun:
         self.evaluator.trace()
         if self.progress:
             self.progress(0)
-        self.evaluator.compile()
+        self.evaluator.compile_all()
         self.seconds["compile"] = time.perf_counter() - start
 
     def _evaluate(self, shards: list[Shard]) -> Accumulator:

@@ -12,6 +12,8 @@ the SMs work H cycles; V of them the stack shows. E of D come on top of both, wh
 """
 
 from collections.abc import Callable, Sequence
+from functools import reduce
+from itertools import pairwise
 from typing import NamedTuple
 
 import jax
@@ -70,17 +72,18 @@ class VoltageLine(NamedTuple):
 class Shadow(NamedTuple):
     """By how many cycles the bytes of DRAM outlast the SMs' work at a share of the clock: the highest of some lines.
 
-    ``asked`` and ``slope`` (..., lines): their values at the requested clock and slopes [cycle of the lowered clock],
-    from that of the lowest clocks on; ``knots`` (..., lines - 1): shares of the clock at which the next one takes over.
+    ``asked`` and ``slope``, one a line: its value at the requested clock and its slope [cycle of the lowered clock],
+    from that of the lowest clocks on; ``knots``, one fewer: shares of the clock at which the next one takes over.
     """
 
-    asked: Array
-    slope: Array
-    knots: Array
+    asked: Sequence[Array]
+    slope: Sequence[Array]
+    knots: Sequence[ArrayLike]
 
     def longer(self, clock: Array) -> Array:
         """Return the cycles at ``clock``."""
-        return jnp.max(self.asked - self.slope * (1.0 - clock[..., None]), axis=-1)
+        lines = [asked - slope * (1.0 - clock) for asked, slope in zip(self.asked, self.slope, strict=True)]
+        return reduce(jnp.maximum, lines)
 
 
 class Pace(NamedTuple):
@@ -115,15 +118,19 @@ def sustain(
     """
     shadow = shadow_of(timing) if shadow is None else shadow
     parts, target = _sums(uncapped), limited(uncapped.watts, limit, width)
-    each = _pace(jax.tree.map(_wide, timing), shadow.asked[..., :-1], shadow.slope[..., :-1])
-    over = _wide(target) >= _watts(jax.tree.map(_wide, draw), jax.tree.map(_wide, parts), shadow.knots, each)
-    mine = jnp.arange(shadow.asked.shape[-1]) == _wide(jnp.sum(over, axis=-1))  # the line that decides
+    mine = jnp.zeros_like(target)  # the line that decides, counted from that of the lowest clocks
+    for asked, slope, knot in zip(shadow.asked, shadow.slope, shadow.knots, strict=False):
+        over = target >= _watts(draw, parts, knot, _pace(timing, asked, slope))
+        mine = mine + jnp.where(over, 1.0, 0.0)
 
-    def of_mine(values: Array) -> Array:
-        return jnp.sum(jnp.where(mine, values, 0.0), axis=-1)
+    def of_mine(values: Sequence[ArrayLike]) -> Array:
+        found = jnp.asarray(values[0])
+        for number, value in enumerate(values[1:], 1):
+            found = jnp.where(mine >= number, value, found)
+        return found
 
     pace = _pace(timing, of_mine(shadow.asked), of_mine(shadow.slope))
-    highest = of_mine(jnp.concatenate([shadow.knots, jnp.ones_like(shadow.knots[..., :1])], axis=-1))
+    highest = of_mine([*shadow.knots, 1.0])
     clock = _clock(lambda clock: _watts(draw, parts, clock, pace), target, highest)
     return OperatingPoint(clock, at_clock(timing, clock, shadow), _scaled(uncapped, draw, clock, pace))
 
@@ -133,11 +140,7 @@ def limited(watts: Array, limit: Array, width: Array) -> Array:
     return watts - _excess(watts - limit, width * limit)
 
 
-def _wide(values: Array) -> Array:
-    return jnp.asarray(values)[..., None]
-
-
-def _watts(draw: VoltageLine, parts: tuple[Array, ...], clock: Array, pace: Pace) -> Array:
+def _watts(draw: VoltageLine, parts: tuple[Array, ...], clock: ArrayLike, pace: Pace) -> Array:
     """Watts at ``clock`` of what :func:`_sums` returns."""
     fixed, static, clocked, on_rail, off_rail = parts
     volts = draw.voltage(clock) / draw.voltage(1.0)
@@ -150,15 +153,15 @@ def shadow_of(timing: Timing) -> Shadow:
     dram, exposed, (seen, more) = timing.dram_bandwidth, _exposed(timing), in_shadow(timing)
     bytes_alone = seen + dram - exposed
     crossing = jnp.where(bytes_alone > 0, jnp.minimum(safe_div(seen + more, bytes_alone), 1.0), 1.0)
-    lines = jnp.stack([more + exposed, dram], -1), jnp.stack([exposed, dram + seen], -1)
-    return Shadow(*lines, _wide(crossing))
+    return Shadow([more + exposed, dram], [exposed, dram + seen], [crossing])
 
 
 def shadow_between(longer: Sequence[Array]) -> Shadow:
     """Return the shadow that takes the values ``longer`` [cycle of the lowered clock] at PACES, linear between them."""
-    clocks, values = jnp.asarray(PACES), jnp.stack(longer, axis=-1)
-    slope = jnp.diff(values, axis=-1) / jnp.diff(clocks)
-    return Shadow(values[..., 1:] + slope * (1.0 - clocks[1:]), slope, clocks[1:-1])
+    lines = list(pairwise(zip(PACES, longer, strict=True)))
+    slopes = [(above - below) / (high - low) for (low, below), (high, above) in lines]
+    asked = [above + slope * (1.0 - high) for slope, (_, (high, above)) in zip(slopes, lines, strict=True)]
+    return Shadow(asked, slopes, PACES[1:-1])
 
 
 def at_paces(timing: Timing) -> list[Array]:

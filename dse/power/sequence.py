@@ -46,6 +46,21 @@ class LaunchSequence(NamedTuple):
         """Energy of the board [J]."""
         return self.power.watts * self.nanoseconds * NANO
 
+    @property
+    def totals(self) -> "SequenceTotals":
+        """What metrics need of it."""
+        return SequenceTotals(self.stack, self.nanoseconds, self.joules, self.clock, self.dram_bytes)
+
+
+class SequenceTotals(NamedTuple):
+    """What metrics need of a :class:`LaunchSequence`: its fields and properties of these names."""
+
+    stack: dict[str, Array]
+    nanoseconds: Array
+    joules: Array
+    clock: Array
+    dram_bytes: Array
+
 
 def in_sequence(
     choice: PowerChoice,

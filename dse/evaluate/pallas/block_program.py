@@ -68,6 +68,23 @@ class BlockProgram:
         """How many numbers the function returns."""
         return len(self._parts.results)
 
+    @property
+    def not_zero(self) -> set[int]:
+        """Which of them are not known to be 0, by number."""
+        return {
+            n for n, x in enumerate(self._parts.results) if isinstance(x, int | Rows) or np.ndim(x) or float(x) != 0.0
+        }
+
+    @property
+    def arguments(self) -> set[int]:
+        """The arguments that were not known, and that results need, by number."""
+        places = (*self._parts.designs, *self._parts.pairs)
+        return {x for x in places if not self._parts.lines[x].given}
+
+    def result(self, numbers: Sequence[Array]) -> Any:
+        """Return numbers as what the function returns."""
+        return jax.tree.unflatten(self._parts.tree, numbers)
+
     def of_designs(self, given: Mapping[int, Array]) -> dict[int, Array]:
         """Return what pairs need of the designs, by place; ``given``: the arguments that were not known."""
         found = dict(given)
@@ -89,7 +106,7 @@ class BlockProgram:
             if place not in self._fused and place not in found:
                 found[place] = self._value(place, found)
         results = [found[_key(x)] if isinstance(x, int | Rows) else x for x in self._parts.results]
-        return jax.tree.unflatten(self._parts.tree, results)
+        return self.result(results)
 
     def _value(self, place: int, found: Mapping[Any, Any]) -> Array:
         """Return the value of a line; ``found``: what it is given."""

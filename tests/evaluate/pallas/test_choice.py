@@ -9,7 +9,7 @@ import pytest
 
 from dse.evaluate.candidates import Candidates
 from dse.evaluate.fastest import choose
-from dse.evaluate.pallas.choice import BLOCK, Run, steps_of, stretches
+from dse.evaluate.pallas.choice import BLOCK, Run, kept_times, number_of, steps_of, stretches, which_run
 from dse.evaluate.space_program import gpu_batch
 from dse.space.space import Space
 from tests.evaluate.pallas.spaces import COMMON, drawn, groups_of, several_kinds
@@ -41,8 +41,8 @@ def expected(space: Space, candidates: Candidates, columns: dict[str, np.ndarray
 
 def test_the_same_candidates_are_chosen(candidates: Candidates, columns: dict[str, np.ndarray], expected: Any) -> None:
     found = jax.jit(candidates.choice(interpret=True))([columns[name] for name in candidates.names])
-    np.testing.assert_array_equal(found[0], expected[0])
-    np.testing.assert_array_equal(found[1], expected[1])
+    np.testing.assert_array_equal(number_of(found), expected[0])
+    np.testing.assert_array_equal(which_run(found), expected[1])
 
 
 def test_terms_of_a_kernel_and_few_attributes_are_read_from_tables(
@@ -52,8 +52,8 @@ def test_terms_of_a_kernel_and_few_attributes_are_read_from_tables(
     tables = candidates.tables(combinations, COMMON)
     choice = candidates.choice(COMMON, interpret=True)
     found = jax.jit(choice)([columns[name] for name in candidates.names], group, tables)
-    np.testing.assert_array_equal(found[0], expected[0])
-    np.testing.assert_array_equal(found[1], expected[1])
+    np.testing.assert_array_equal(number_of(found), expected[0])
+    np.testing.assert_array_equal(which_run(found), expected[1])
 
 
 def test_it_lowers_to_one_kernel_of_a_gpu(candidates: Candidates) -> None:
@@ -68,12 +68,13 @@ def test_runs_of_an_operator_come_in_order() -> None:
     found = stretches(kinds, [slice(0, 1), slice(1, 6), slice(6, 7)])
     assert [stretch.kind for stretch in found] == [0, 1, 0, 1]
     assert found[0].runs == [Run(0, 0, 1, 0, 1), Run(1, 1, 2, 1, 1), Run(2, 3, 4, 6, 1)]
+    assert kept_times(found) == {1: 1}  # the only one whose runs are several
     assert [stretch.runs for stretch in found[1:]] == [[Run(1, 0, 2, 2, 0)], [Run(1, 2, 3, 4, 0)], [Run(1, 2, 3, 5, 0)]]
 
 
 def test_steps_run_through_the_candidates_of_runs() -> None:
-    found = steps_of([Run(0, 0, 1, 0, 1), Run(1, 1, 3, 5, 0)])
-    assert found.tolist() == [[0, 0, 0, 1, 1], [1, 5, 1, 0, 0], [2, 6, 1, 0, 3], [0, 0, 0, 1, 0]]
+    found = steps_of([Run(0, 0, 1, 0, 1), Run(1, 1, 3, 5, 0)], {1: 1})
+    assert found.tolist() == [[0, 0, 0, 1, 1, 0], [1, 5, 1, 0, 0, 1], [2, 6, 1, 0, 3, 1], [0, 0, 0, 1, 0, 0]]
 
 
 def test_forms_are_chosen_as_a_whole() -> None:
@@ -85,8 +86,8 @@ def test_forms_are_chosen_as_a_whole() -> None:
     candidates = Candidates(space.model, workload, gpus)
     expected = jax.jit(lambda gpus: choose(workload, candidates.times(gpus, BLOCK)))(gpus)
     found = jax.jit(candidates.choice(interpret=True))([columns[name] for name in candidates.names])
-    np.testing.assert_array_equal(found[0], np.asarray(expected[0]).T)
-    np.testing.assert_array_equal(found[1], np.asarray(expected[1]).T)
+    np.testing.assert_array_equal(number_of(found), np.asarray(expected[0]).T)
+    np.testing.assert_array_equal(which_run(found), np.asarray(expected[1]).T)
     joint = next(k for k, operator in enumerate(workload.operators) if len(operator.forms) > 1)
-    forms = {workload.candidate(joint, int(place)).form for place in np.unique(found[0][joint])}
+    forms = {workload.candidate(joint, int(place)).form for place in np.unique(number_of(found)[joint])}
     assert forms == {"made", "absorbed"}
