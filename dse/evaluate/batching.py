@@ -93,7 +93,7 @@ def _at_once(function: Callable[..., list[Array]], arrays: list[Array], of_parts
     return [jnp.reshape(x, (*x.shape[:-2], -1)) for x in every]
 
 
-def needed_by(function: Callable[..., Any], *shapes: Any) -> list[Any]:
+def needed_by(function: Callable[..., Any], *shapes: Any) -> tuple[Any, ...]:
     """Return which arrays of its arguments lead to what a function returns: trees as the arguments', of True and False.
 
     ``shapes``: the arguments, an array by its shape and type.

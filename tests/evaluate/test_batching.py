@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from dse.evaluate.batching import in_blocks, in_parts, over_arrays, with_kernel_axis
+from dse.evaluate.batching import in_blocks, in_parts, needed_by, over_arrays, with_kernel_axis
 from dse.evaluate.platform import CPU
 
 
@@ -63,3 +63,12 @@ def test_parts_are_put_together_again(designs):
     rows = jnp.arange(2.0 * designs).reshape(2, designs)
     (doubled,) = in_parts(lambda arrays: [2 * arrays[0]], [rows])
     np.testing.assert_array_equal(doubled, 2 * rows)
+
+
+def test_which_arguments_a_result_needs() -> None:
+    def function(a: dict[str, jax.Array], b: jax.Array) -> jax.Array:
+        unused = a["y"] * b
+        return jnp.where(a["x"] > 0, a["x"], 0.0) + 0.0 * unused.size
+
+    one = jax.ShapeDtypeStruct((3,), jnp.float32)
+    assert needed_by(function, {"x": one, "y": one}, one) == ({"x": True, "y": False}, False)

@@ -35,6 +35,15 @@ def test_arguments_of_pairs_stay_with_their_pair() -> None:
     assert np.allclose(found, pairs / np.array([[2.0], [4.0]]) + np.arange(3.0), rtol=1e-6)
 
 
+def test_a_loop_is_written_out() -> None:
+    def root(a: jax.Array, b: jax.Array) -> jax.Array:
+        return jax.lax.fori_loop(0, 6, lambda _, x: 0.5 * (x + a / x), b)
+
+    program = Program(root, [np.array([2.0, 9.0]), Side.DESIGN], 2, True)
+    found = program([np.array([1.0, 2.0, 5.0], np.float32)], 3)
+    assert np.allclose(found, np.sqrt([[2.0] * 3, [9.0] * 3]), rtol=1e-6)
+
+
 def test_reciprocal_to_rounding() -> None:
     x = np.geomspace(1e-30, 1e30, 10_001).astype(np.float32)
     x = np.concatenate([x, -x])

@@ -1,12 +1,14 @@
 """Shards whose designs never leave the device: the same of everything as shards on the host."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from dse.evaluate.platform import CPU, PLATFORMS
 from dse.grid import shard, sweep_program
 from dse.grid.accumulator import Accumulator
 from dse.grid.device_shard import DeviceShards
@@ -64,6 +66,16 @@ def test_they_accumulate_what_the_host_does(evaluators: Any, expected: Accumulat
     assert sum(ticks) == SIZE
     reasons = {text.partition(":")[0] for text in expected.reasons}
     assert reasons == {"constraint", "objective"}
+
+
+def test_a_program_that_returns_no_results_accumulates_the_same(
+    expected: Accumulator, evaluators: Any, space: Space, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(PLATFORMS, "cpu", replace(CPU, apart=True, chunks=1))
+    apart = SpaceEvaluator(space, CHUNK, reduced=True)
+    apart.compile_all()
+    same(whole(apart, SIZE), expected)
+    assert apart.designs(np.arange(100)).equals(evaluators[1].designs(np.arange(100)))
 
 
 def test_designs_given_by_columns_have_the_same_results(evaluators: Any, space: Space) -> None:
