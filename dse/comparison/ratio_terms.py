@@ -30,7 +30,7 @@ ARITHMETIC, MEMORY = "arithmetic", "memory"
 """Classes of kernels by what binds them; a workload has a share of each, by the causes of its time."""
 
 BOUND_BY = {
-    **dict.fromkeys(("long_scoreboard", "mio_throttle", "dram_bandwidth", "l2_bandwidth"), MEMORY),
+    **dict.fromkeys(("long_scoreboard", "mio_throttle", "dram_bandwidth", "l2_bandwidth", "die_link"), MEMORY),
     **dict.fromkeys(("selected", "wait", "short_scoreboard", "math_pipe_throttle", "lg_throttle"), ARITHMETIC),
     "divergence": ARITHMETIC,
 }

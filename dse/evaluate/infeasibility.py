@@ -10,7 +10,7 @@ import numpy as np
 from jax import Array
 
 from dse.base.units import GIGA
-from dse.hardware.schema import gpu_schema, overfull
+from dse.hardware.schema import gpu_schema, overfull, uneven, unlinked
 from dse.power.power_limit import NO_LOWER, SLOWEST
 from dse.space.space import Space
 
@@ -20,7 +20,7 @@ Masks = dict[str, np.ndarray]
 
 @dataclass(frozen=True)
 class Reason:
-    """One reason: its ``kind`` (link, kernel, room, memory, power, constraint, objective) and its subject's name."""
+    """One reason: its ``kind`` (link, kernel, room, dies, memory, power, constraint, objective) and subject's name."""
 
     kind: str
     subject: str
@@ -35,14 +35,16 @@ class Reasons:
         links = [Reason("link", name) for name, _ in space.links]
         varied = {axis.name for axis in space.axes} | {name for name, _ in space.links}
         room = [Reason("room", "shared_memory_kib")] if varied & {"shared_memory_kib", "l1_kib"} else []
+        several = "dies" in varied or space.base.numbers()["dies"] > 1
+        dies = [Reason("dies", "dies")] if several and varied & {"dies", "die_link_gbs", "sm_count"} else []
         memory = [Reason("memory", w.name) for w in space.workloads]
         kernels = [Reason("kernel", w.name, o.name) for w in space.workloads for o in w.operators]
         power = [Reason("power", w.name) for w in space.workloads if space.power.limit]
         constraints = [Reason("constraint", c.text) for c in space.constraints]
         objectives = [Reason("objective", o.name) for o in space.objectives]
-        self.all = (Reason("feasible", ""), *links, *kernels, *room, *memory, *power, *constraints, *objectives)
+        self.all = (Reason("feasible", ""), *links, *kernels, *room, *dies, *memory, *power, *constraints, *objectives)
         self._blank = len(links) + len(kernels)
-        self._room = bool(room)
+        self._room, self._dies = bool(room), bool(dies)
         self._axes = {axis.name for axis in space.axes}
 
     def codes(self, results: Mapping[str, Any], runs: Sequence[Array | np.ndarray]) -> Array:
@@ -60,6 +62,8 @@ class Reasons:
             failed += [can_run[:, number] <= 0 for number in range(can_run.shape[1])]
         if self._room:
             failed.append(overfull(results))
+        if self._dies:
+            failed.append(unlinked(results) | uneven(results))
         for workload in self.space.workloads:
             failed.append(results["dram_gb"] < workload.memory.total / GIGA)
         for workload in self.space.workloads if self.space.power.limit else ():
@@ -152,6 +156,8 @@ class Reasons:
             )
         if reason.kind == "room":
             return "room: shared_memory_kib is more than l1_kib, which holds it too"
+        if reason.kind == "dies":
+            return "dies: several dies need a die_link_gbs, and each the same number of SMs"
         if reason.kind == "objective":
             return f"objective: {reason.subject} is not a finite number"
         return f"constraint: {reason.subject}" if reason.kind == "constraint" else ""

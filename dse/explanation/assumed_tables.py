@@ -19,6 +19,7 @@ from dse.power.board import REFERENCE_NODE
 ABBREVIATIONS = {
     **{word: word.upper() for word in ("dram", "fma", "fp32", "fp64", "int32", "l1", "l2", "phy", "sfu", "sm", "sram")},
     "noc": "NoC",
+    "die_link": "die link",
     "nvlink": "NVLink",
     "pcie": "PCIe",
 }

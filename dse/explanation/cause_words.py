@@ -14,6 +14,7 @@ CAUSE_WORDS = {
     "divergence": "partly filled waves",
     "dram_bandwidth": "DRAM bandwidth",
     "l2_bandwidth": "L2 bandwidth",
+    "die_link": "the links between dies",
     "interconnect": "messages between GPUs",
     "host": "the serving engine's host",
 }

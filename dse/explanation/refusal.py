@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from dse.base.units import GIGA
 from dse.evaluate.evaluation import WorkloadResult
-from dse.hardware.schema import overfull
+from dse.hardware.schema import overfull, uneven, unlinked
 from dse.power.power_limit import NO_LOWER
 
 
@@ -16,6 +16,10 @@ def why_refused(gpu: Mapping[str, float], result: WorkloadResult, design: int) -
         return f"the changed GPU has no kernel for {lacking[0]} that runs"
     if overfull(gpu):
         return "its shared memory would be more than the L1 that holds it"
+    if unlinked(gpu):
+        return "nothing would join its dies"
+    if uneven(gpu):
+        return f"its {gpu['dies']:g} dies could not share {gpu['sm_count']:g} SMs equally"
     if workload.memory.total > gpu["dram_gb"] * GIGA:
         return f"the workload needs {workload.memory.total / GIGA:.1f} GB"
     if result.clock[design] <= NO_LOWER:

@@ -9,7 +9,10 @@ from dse.hardware.schema import POWERS_OF_TWO, Attribute, gpu_schema
 STEP = 0.10
 """Relative size of a step, upwards [1]."""
 
-IDENTITY = {"compute_capability": "it decides which instructions exist; it is no quantity"}
+IDENTITY = {
+    "compute_capability": "it decides which instructions exist; it is no quantity",
+    "dies": "a split into other dies is another package: give it, with its link, as a GPU of your own or as an axis",
+}
 """Attributes that are numbers by name only."""
 
 
@@ -54,13 +57,18 @@ def _no_quantity(attr: Attribute, value: float) -> str:
 def steps(numbers: Mapping[str, float]) -> list[Step]:
     """Return a step of every quantity of a GPU, in the order of the schema."""
     attributes, _ = quantities(numbers)
-    return [Step(attr, numbers[name], _after(attr, numbers[name])) for name, attr in attributes.items()]
+    return [
+        Step(attr, numbers[name], _after(attr, numbers[name], numbers["dies"])) for name, attr in attributes.items()
+    ]
 
 
-def _after(attr: Attribute, value: float) -> float:
+def _after(attr: Attribute, value: float, dies: float) -> float:
     """The legal value nearest to 10 % more, at least one step away; downwards where the upper bound is reached."""
     if attr.name in POWERS_OF_TWO:
         return value * 2 if value * 2 <= attr.high else value / 2
+    if attr.name == "sm_count" and dies > 1:  # each die has as many
+        more = dies * max(round(STEP * value / dies), 1)
+        return value + more if value + more <= attr.high else value - more
     whole = attr.type == "int"
     up = max(float(round(value * (1 + STEP))), value + 1) if whole else value * (1 + STEP)
     up = min(up, attr.high)

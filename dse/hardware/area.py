@@ -84,6 +84,7 @@ class DieArea(eqx.Module):
     tensor: dict[str, Array]
     l2: Array
     noc: Array
+    die_link: Array
     memory_channel: Array
     nvlink: Array
     pcie: Array
@@ -126,7 +127,8 @@ class DieArea(eqx.Module):
         }
         return {name: sms * area for name, area in per_sm.items()} | {
             "l2": self.l2 * l2_mib / sram,  # GA100 die shot
-            "noc": self.noc * self._noc_ports(gpu, sms) / logic,  # GA100 die shot
+            # GA100 die shot; between dies assumed
+            "noc": self.noc * self._noc_ports(gpu, sms) / logic + self.die_link * self._links(gpu) / analog,
             "memory_phy": self._phy_per_bit(gpu) * gpu.dram_bus_bits / analog,  # GA100 die shot (HBM), fitted (GDDR)
             "memory_controller": self.memory_channel * self._channels(gpu) / logic,  # GA100 die shot
             "nvlink": self.nvlink * gpu.nvlink_gbs / analog,  # GA100 die shot
@@ -190,6 +192,10 @@ class DieArea(eqx.Module):
     def _noc_ports(self, gpu: Gpu, sms: Array) -> Array:
         """Ports of the network on chip, of the SMs and of the L2 slices [B/cycle]."""
         return sms * gpu.l2_port_bytes_per_cycle + gpu.l2_slices * gpu.l2_slice_bytes_per_cycle
+
+    def _links(self, gpu: Gpu) -> Array:
+        """Bandwidth of the links of all dies to the others, in one direction [GB/s]; 0 on one die."""
+        return jnp.where(gpu.dies > 1, gpu.dies * gpu.die_link_gbs, 0.0)
 
     def _phy_per_bit(self, gpu: Gpu) -> Array:
         return own_or_type(gpu.dram_phy_mm2_per_bit, self.memory_types.phy_mm2_per_bit, gpu.dram_type)

@@ -102,11 +102,12 @@ YIELD_MODELS: dict[str, Callable[[Array], YieldModel]] = {
 class DieCost(eqx.Module):
     """The cost model: one call for the cost of a GPU of a given area.
 
-    Scalars in, scalars out; coefficients and units stand in ``data/process/cost.csv`` and ``wafers.csv``. An area above
-    the exposure field of a scanner is the fewest equal dies that fit it, which makes two of a B200. Smaller dies yield
-    better, and neither their package nor their links are charged: so that crossing the field makes no design cheaper,
-    a package costs at least what the largest of one die fewer does. What is switched off raises the yield in SMs only
-    (``Gpu.sm_enabled_fraction``): L2 slices, links and memory channels that are switched off too save no die here.
+    Scalars in, scalars out; coefficients and units stand in ``data/process/cost.csv`` and ``wafers.csv``. There are as
+    many dies as the record states. An area above the exposure field of a scanner is at least the fewest equal dies
+    that fit it. Smaller dies yield better, and their package is not charged: so that crossing the field makes no
+    design cheaper, a package costs at least what the largest of one die fewer than the field asks for does. What is
+    switched off raises the yield in SMs only (``Gpu.sm_enabled_fraction``): L2 slices, links and memory channels that
+    are switched off too save no die here.
     """
 
     yield_model: YieldModel
@@ -138,13 +139,14 @@ class DieCost(eqx.Module):
     def __call__(self, area_mm2: ArrayLike, gpu: Gpu) -> Cost:
         """Cost of the dies of a GPU whose dies measure area_mm2 together [mm2]."""
         area = jnp.asarray(area_mm2)
-        dies = jnp.maximum(jnp.ceil(area / self.reticle), 1.0)
-        fewer = jnp.maximum(dies - 1, 1.0)
+        fewest = jnp.maximum(jnp.ceil(area / self.reticle), 1.0)
+        dies = jnp.maximum(fewest, gpu.dies)
+        fewer = jnp.maximum(fewest - 1, 1.0)
         die_yield = self._yield(area / dies, dies, gpu)
         per_wafer = self.dies_per_wafer(area / dies)
         wafer_usd = value_at(self.wafer_usd, gpu.process)
         good = self.dies_per_wafer(self.reticle) * self._yield(self.reticle, fewer, gpu)
-        floor = jnp.where(dies > 1, fewer * wafer_usd / good, 0.0)
+        floor = jnp.where(fewest > 1, fewer * wafer_usd / good, 0.0)
         return Cost(
             dies=dies,
             die_mm2=area / dies,

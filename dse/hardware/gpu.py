@@ -78,6 +78,9 @@ class Gpu(eqx.Module):
     l2_port_bytes_per_cycle: OnBatch
     l2_clock_mhz: OnBatch
     l2_partitions: OnBatch
+    dies: OnBatch
+    die_link_gbs: OnBatch
+    die_link_latency_ns: OnBatch
     dram_type: OnBatch
     dram_gb: OnBatch
     dram_bandwidth_gbs: OnBatch
@@ -138,6 +141,11 @@ class Gpu(eqx.Module):
     def l2_bytes(self) -> OnBatch:
         """Last-level cache in use [B]."""
         return self.l2_mib * MIB
+
+    @property
+    def l2_parts(self) -> OnBatch:
+        """L2 partitions that keep copies of their own: a die holds at least one [partition]."""
+        return jnp.maximum(self.l2_partitions, self.dies)
 
     @property
     def dram_bytes_per_ns(self) -> OnBatch:

@@ -18,7 +18,7 @@ from dse.hardware.data_types import tensor_rates
 from dse.hardware.own_memory import TABLE, own_memory
 from dse.hardware.peak import refuse_contradictions
 from dse.hardware.prices import HourlyPrice, assumed_price, hourly_prices, stated_price
-from dse.hardware.schema import Attribute, attribute, gpu_schema, overfull
+from dse.hardware.schema import Attribute, attribute, gpu_schema, overfull, uneven, unlinked
 
 if TYPE_CHECKING:
     from dse.hardware.gpu import Gpu
@@ -264,8 +264,23 @@ def _consistent(sheet: GpuSheet, peaks: object, where: str) -> GpuSheet:
             f"{where}: shared_memory_kib = {shared:g} is more than l1_kib = {l1:g}, which holds it too; give at most "
             f"{l1:g}, or a larger l1_kib"
         )
+    _refuse_dies(numbers, where)
     refuse_contradictions(peaks, numbers, where)
     return sheet
+
+
+def _refuse_dies(numbers: Mapping[str, float], where: str) -> None:
+    dies, sms = numbers["dies"], numbers["sm_count"]
+    if unlinked(numbers):
+        raise InputError(
+            f"{where}: dies = {dies:g} and die_link_gbs = 0: nothing joins the dies; give the bandwidth of a "
+            "die's link to the others in one direction, as die_link_gbs = 5000"
+        )
+    if uneven(numbers):
+        raise InputError(
+            f"{where}: dies = {dies:g} cannot share sm_count = {sms:g} equally; give a multiple of {dies:g} SMs, or "
+            "other dies"
+        )
 
 
 def _given(content: dict, base: Mapping[str, Entry], where: str) -> dict[str, Entry]:

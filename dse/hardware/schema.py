@@ -130,3 +130,13 @@ def attribute(name: str, where: str) -> Attribute:
 def overfull(numbers: Mapping[str, Any]) -> Any:
     """Whether the shared memory of GPUs (attribute -> number or array) is more than the L1 that holds it."""
     return numbers["shared_memory_kib"] > numbers["l1_kib"]
+
+
+def unlinked(numbers: Mapping[str, Any]) -> Any:
+    """Whether packages (attribute -> number or array) have several dies and no link between them."""
+    return (numbers["dies"] > 1) & (numbers["die_link_gbs"] <= 0)
+
+
+def uneven(numbers: Mapping[str, Any]) -> Any:
+    """Whether packages (attribute -> number or array) have SMs that their dies cannot share equally."""
+    return (numbers["dies"] > 1) & (numbers["sm_count"] % numbers["dies"] > 0)

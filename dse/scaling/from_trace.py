@@ -14,7 +14,7 @@ from dse.base.errors import InputError
 from dse.base.units import KILO
 from dse.hardware.gpu import Gpu
 from dse.hardware.presets import load_sheet
-from dse.scaling.shrink import SHARED, shrink
+from dse.scaling.shrink import PACKAGE, SHARED, shrink
 from dse.scaling.simulate import memory_stall_fraction
 from dse.scaling.table import Benchmark, Sheet
 from dse.timing.amali import Amali
@@ -64,7 +64,7 @@ def traced_sheet(trace: Path, gpu: str, small: int, large: int, kernels: Sequenc
         sizes.append(large if len(sizes) == 1 else min(2 * sizes[-1], count))
     gpus = {size: target if size == count else shrink(target, size) for size in sizes}
     numbers = sheet.numbers()
-    made = [numbers | {name: float(each.attribute(name)) for name in SHARED} for each in gpus.values()]
+    made = [numbers | {name: float(each.attribute(name)) for name in (*SHARED, *PACKAGE)} for each in gpus.values()]
     recorded = traced_workload(trace, made, kernels=kernels).recorded
     traces = [kernel for kernel in recorded if isinstance(kernel, TracedKernel)]
     named = [(f"{number} {kernel.name}", kernel) for number, kernel in enumerate(traces, 1)]

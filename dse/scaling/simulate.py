@@ -17,7 +17,7 @@ from dse.timing.timing import Timing, TimingModel
 from dse.workload.kernel import Kernel
 from dse.workload.operator import Operator
 
-WAITS_FOR_MEMORY = ("long_scoreboard", "mio_throttle", "dram_bandwidth", "l2_bandwidth")
+WAITS_FOR_MEMORY = ("long_scoreboard", "mio_throttle", "dram_bandwidth", "l2_bandwidth", "die_link")
 """Causes under which an SM has no warp to issue because all wait for memory: latency, queueing, bandwidth."""
 
 

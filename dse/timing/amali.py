@@ -116,10 +116,12 @@ class Amali(TimingModel):
         """Return C = S_I + S_IP + KLL + ID, no less than the bytes take, in all and by cause; ``costs`` on top."""
         on_sm = terms.on_sm.later(costs.on_sm)
         dram, l2 = self.sustained.bytes_cycles(gpu, mem, l2_bytes)
-        loss = self.sustained.overlap_loss(on_sm.total, jnp.maximum(dram, l2), mem.dram_writes * mem.dram_byte)
+        link = mem.across.cycles(l2_bytes, mem.passed_bytes)
+        longest = jnp.maximum(jnp.maximum(dram, l2), link)
+        loss = self.sustained.overlap_loss(on_sm.total, longest, mem.dram_writes * mem.dram_byte)
         if not self.roofline_floor:
-            dram = l2 = loss = jnp.zeros_like(on_sm.issue)
-        sm = floored(on_sm, dram, l2, loss)
+            dram = l2 = link = loss = jnp.zeros_like(on_sm.issue)
+        sm = floored(on_sm, dram, l2, link, loss)
         unit = (terms.clock if self.launch_in_ns else 1.0) * self.with_launch
         grid = terms.grid * unit
         grid = jnp.maximum(grid - sm.executed, 0.0) if self.launch_overlapped else grid  # 12.14
@@ -132,6 +134,7 @@ class Amali(TimingModel):
             divergence=divergence,
             dram_bandwidth=sm.dram + costs.copies,
             l2_bandwidth=sm.l2,
+            die_link=sm.link,
             interconnect=terms.messages,
             clock_ghz=terms.clock,
             feasible=terms.feasible,

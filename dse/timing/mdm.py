@@ -125,6 +125,7 @@ def composed(cycles: IntervalCycles, clock: Array, mem: MemoryPath, links: Array
         dram_bandwidth=zero,
         hidden=zero,
         l2_bandwidth=zero,
+        die_link=zero,
         interconnect=links,
         clock_ghz=clock,
         feasible=feasible,

@@ -7,6 +7,7 @@ from jax import Array
 
 from dse.base.numerics import safe_div
 from dse.hardware.gpu import Gpu
+from dse.timing.dies import Crossing, crossing
 from dse.timing.occupancy import ctas_per_sm
 from dse.workload.kernel import Kernel
 from dse.workload.l2_hit_rate import dram_bytes, own_rereads
@@ -17,7 +18,8 @@ class MemoryPath(NamedTuple):
 
     ``amat`` [cycle] of an L1-missing load; ``l1``, ``l2`` and ``dram`` [cycle] add up along the path; ``dram_share`` of
     the loads that miss in the L2; ``dram_bytes`` [B] as they take time, ``dram_writes`` [B] of them written (0 where
-    not told apart), ``passed_bytes`` [B] as they pass; ``l2_byte`` and ``dram_byte`` [cycle/B] service times.
+    not told apart), ``passed_bytes`` [B] as they pass; ``l2_byte`` and ``dram_byte`` [cycle/B] service times;
+    ``across`` what passes between the dies of a package.
     """
 
     amat: Array
@@ -30,6 +32,7 @@ class MemoryPath(NamedTuple):
     dram_byte: Array
     passed_bytes: Array
     dram_writes: Array | float = 0.0
+    across: Crossing = Crossing()
 
 
 def memory(
@@ -50,7 +53,7 @@ def memory(
     # Concurrency as the grid allows it: CTAs that fit, not CTAs that happen to be left, so that more SMs never re-read
     # more.
     resident = gpu.sm_count * jnp.maximum(ctas_per_sm(kernel, gpu), 1.0)
-    reads, writes = dram_bytes(kernel, resident, gpu.l2_bytes, kept, streams, gpu.l2_partitions)
+    reads, writes = dram_bytes(kernel, resident, gpu.l2_bytes, kept, streams, gpu.l2_parts)
     footprint = jnp.asarray(kernel.cold_bytes + kernel.warm_bytes)
     loaded = jnp.asarray(kernel.per_warp("load_bytes") * kernel.warps * kernel.ctas)
     dram_share = jnp.clip(safe_div(reads, loaded), 0.0, 1.0)
@@ -80,11 +83,14 @@ def memory_terms(
     With ``latency_is_total`` the record's L2 and DRAM latencies are read end to end instead of as increments
     (docs/model/timing_amali.md 12.4).
     """
-    near = gpu.l2_bytes / gpu.l2_partitions
-    far_share = (1.0 - 1.0 / gpu.l2_partitions) * jnp.maximum(0.0, 1.0 - safe_div(near, footprint))
+    near = gpu.l2_bytes / gpu.l2_parts
+    far_share = (1.0 - 1.0 / gpu.l2_parts) * jnp.maximum(0.0, 1.0 - safe_div(near, footprint))
+    across = crossing(gpu, footprint, clock_ghz)
+    far = (far_share - across.hits) * gpu.l2_far_latency_ns + across.hits * gpu.die_link_latency_ns
     l1 = gpu.l1_latency_cycles
-    l2 = (gpu.l2_latency_ns + far_share * gpu.l2_far_latency_ns) * clock_ghz
-    dram = gpu.dram_latency_ns * clock_ghz
+    l2 = (gpu.l2_latency_ns + far) * clock_ghz
+    # A load crosses once: what of the misses does not on its way to the L2 does to the DRAM.
+    dram = (gpu.dram_latency_ns + (across.misses - across.hits) * gpu.die_link_latency_ns) * clock_ghz
     if latency_is_total:
         to_l2 = jnp.maximum(l1, l2)
         l2, dram = to_l2 - l1, jnp.maximum(dram - to_l2, 0.0)
@@ -98,4 +104,5 @@ def memory_terms(
         l2_byte=clock_ghz / gpu.l2_bytes_per_ns,  # t_N / sigma
         dram_byte=clock_ghz / gpu.dram_bytes_per_ns,  # t_D / sigma
         passed_bytes=dram_bytes,
+        across=across,
     )

@@ -15,7 +15,7 @@ from dse.workload.kernel import AnyKernel, Kernel
 
 
 class Roofline(TimingModel):
-    """Time = max(multiply-adds / peak, DRAM bytes / bandwidth, L2 bytes / bandwidth) + KLL's constant.
+    """Time = max(multiply-adds / peak, bytes / bandwidth of DRAM, of L2 and between dies) + KLL's constant.
 
     The baseline that every other model is put beside. Arithmetic is booked under ``math_pipe_throttle``, what memory
     adds under the floors.
@@ -45,9 +45,11 @@ class Roofline(TimingModel):
         interconnect: Array,
         feasible: Array,
     ) -> Timing:
-        """Return the stack of ``arithmetic`` [cycle] and of what the bytes of DRAM and L2 take beyond it."""
+        """Return the stack of ``arithmetic`` [cycle] and of what bytes of DRAM, L2 and between dies take beyond it."""
         dram, l2 = mem.passed_bytes * mem.dram_byte, l2_bytes * mem.l2_byte
-        missing = jnp.maximum(jnp.maximum(dram, l2) - arithmetic, 0.0)
+        link = mem.across.cycles(l2_bytes, mem.passed_bytes)
+        on_chip = jnp.maximum(l2, link)
+        missing = jnp.maximum(jnp.maximum(dram, on_chip) - arithmetic, 0.0)
         zero: Array = jnp.zeros_like(missing)
         return Timing(
             selected=zero,
@@ -59,9 +61,10 @@ class Roofline(TimingModel):
             mio_throttle=zero,
             launch=self.launch.per_launch(kernel),
             divergence=zero,
-            dram_bandwidth=jnp.where(dram >= l2, missing, zero),
+            dram_bandwidth=jnp.where(dram >= on_chip, missing, zero),
             hidden=zero,
-            l2_bandwidth=jnp.where(dram >= l2, zero, missing),
+            l2_bandwidth=jnp.where((dram >= on_chip) | (link > l2), zero, missing),
+            die_link=jnp.where((dram < on_chip) & (link > l2), missing, zero),
             interconnect=interconnect,
             clock_ghz=clock,
             feasible=feasible,

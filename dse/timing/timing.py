@@ -36,6 +36,7 @@ CAUSES = {
     "divergence": "the busiest sub-core issues more than its fair share: partly filled waves (AMALI's ID)",
     "dram_bandwidth": "DRAM bandwidth: the bytes take longer than everything else, which waits in their shadow",
     "l2_bandwidth": "L2 bandwidth: the same for bytes between L2 and SMs",
+    "die_link": "the links between the dies of a package: the same for bytes that cross them",
     "interconnect": "messages between GPUs",
 }
 """The causes of a kernel's stack, named as Nsight Compute names its stalls where it has a name."""
@@ -67,6 +68,7 @@ class Timing(eqx.Module):
     divergence: OnBatch
     dram_bandwidth: OnBatch
     l2_bandwidth: OnBatch
+    die_link: OnBatch
     interconnect: OnBatch
     clock_ghz: OnBatch
     feasible: OnBatch

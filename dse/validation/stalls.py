@@ -27,6 +27,7 @@ CLASS_OF_CAUSE = {
     "mio_throttle": "global memory",
     "dram_bandwidth": "global memory",
     "l2_bandwidth": "global memory",
+    "die_link": "global memory",
     "launch": "launch and fetch",
 }
 """Cause of a stack -> class of warp states. What a stack books under bandwidth a warp waits for as for latency, and

@@ -83,6 +83,7 @@ def _die(row: dict[str, str]) -> Die:
     numbers = {key: float(value) for key, value in row.items() if key not in apart}
     indices = {"process": float(node_index(row["process"])), "dram_type": float(memory_index(row["dram_type"]))}
     indices |= {"shared_memory_kib": 0.0, "dram_phy_mm2_per_bit": 0.0}  # counted in the L1; of the memory's type
+    indices |= {"dies": 1.0, "die_link_gbs": 0.0}
     record = SimpleNamespace(**numbers | indices, tensor_fma=tensor_rates(numbers))
     return Die(float(row["area_mm2"] or 0), row["family"], row["process"], record)
 

@@ -1,17 +1,19 @@
 """A GPU of 132 SMs predicted from scale models of 33 and 66 by our own interval model, beside its direct evaluation.
 
 Run with ``python experiments/010_scale_model_h100/run.py`` (a minute). Three questions: the same kernels at every size
-(as a binary is), each size its own fastest kernels (as a tuned library chooses), and work that grows with the GPU.
+(as a binary is), each size its own fastest kernels (as a tuned library chooses), and work that grows with the GPU. Then
+the paper's chiplets: a package of 16 dies, each a quarter of an H100, from packages of 4 and 8, with work that grows.
 """
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+import jax.numpy as jnp
 import pandas as pd
 
-from dse import Amali, load_gpu
+from dse import Amali, Gpu, load_gpu
 from dse.scaling.scale import scale
-from dse.scaling.shrink import refuse_disproportionate, shrink
+from dse.scaling.shrink import SHARED, refuse_disproportionate, shrink
 from dse.scaling.simulate import fastest_kernel, simulated
 from dse.scaling.table import Benchmark, Sheet
 from dse.timing.timing import TimingModel
@@ -30,6 +32,10 @@ QUESTIONS = {
     "weak": "work grows with the GPU",
 }
 """Question -> its column in the README."""
+
+CHIPLETS = (4, 8, 16)
+LINKS = {"900 GB/s, 100 ns": (900.0, 100.0), "100 GB/s, 100 ns": (100.0, 100.0)}
+"""Column of the README -> bandwidth of a chiplet's link in one direction [GB/s] and its latency [ns]."""
 
 SHOWN = ("recursion", "recursion_ratio", "equations", "proportional", "power_law")
 
@@ -79,23 +85,39 @@ def benchmarks(model: TimingModel, question: str) -> tuple[Benchmark, ...]:
             by_size = {size: fastest_kernel(make(1.0), gpu, model) for size, gpu in gpus.items()}
             rows += simulated({name: by_size}, TARGET, SIZES, model)
         else:
-            rows.append(_weak(name, make, gpus, model))
+            rows.append(_weak(name, make, gpus, model, 132))
     return tuple(rows)
 
 
-def _weak(name: str, make: Callable[[float], Operator], gpus: Mapping, model: TimingModel) -> Benchmark:
-    """Work in proportion to the SMs: performance is work over cycles."""
+def chiplets(gbs: float, latency_ns: float) -> dict[int, Gpu]:
+    """Return packages of quarters of an H100 by their dies, whose links have ``gbs`` [GB/s] and ``latency_ns`` [ns]."""
+    most = CHIPLETS[-1]
+    larger = {name: float(TARGET.attribute(name)) * most / 4 for name in SHARED}
+    values = {"dies": most, "l2_partitions": most, "die_link_gbs": gbs, "die_link_latency_ns": latency_ns}
+    target = TARGET.with_attributes({name: jnp.asarray(float(value)) for name, value in (larger | values).items()})
+    return {size: shrink(target, 33 * size) for size in CHIPLETS[:-1]} | {most: target}
+
+
+def of_chiplets(model: TimingModel, gpus: Mapping[int, Gpu]) -> tuple[Benchmark, ...]:
+    """Return the rows of ``dse scale`` for packages of chiplets, work in proportion to them."""
+    return tuple(_weak(name, make, gpus, model, 4) for name, make in OPERATORS.items())
+
+
+def _weak(
+    name: str, make: Callable[[float], Operator], gpus: Mapping[int, Gpu], model: TimingModel, whole: int
+) -> Benchmark:
+    """Work in proportion to the size, all of it at ``whole``: performance is work over cycles."""
     ipc = []
     for size, gpu in gpus.items():
-        kernel = fastest_kernel(make(size / 132), gpu, model)
+        kernel = fastest_kernel(make(size / whole), gpu, model)
         ipc.append(size / float(model(kernel, gpu).cycles))
     none = (None,) * len(gpus)
     return Benchmark(name, tuple(float(size) for size in gpus), tuple(ipc), none, none, none, weak=True)
 
 
-def table(rows: tuple[Benchmark, ...]) -> pd.DataFrame:
+def table(rows: tuple[Benchmark, ...], unit: str = "SM") -> pd.DataFrame:
     """Return what each benchmark's target is predicted to reach [% off the direct evaluation], by method."""
-    answer = scale([Sheet("h100", "SM", rows)])
+    answer = scale([Sheet("h100", unit, rows)])
     (sheet,) = answer.sheets
     frame = pd.DataFrame(
         [
@@ -123,6 +145,22 @@ def summary(answers: Mapping[str, pd.DataFrame]) -> str:
     return markdown(["kernel", *QUESTIONS.values()], rows)
 
 
+def bound_by_links(make: Callable[[float], Operator], gpu: Gpu, model: TimingModel) -> float:
+    """Return the share of the target's time that waits for links between dies [1]."""
+    timing = model(fastest_kernel(make(4.0), gpu, model), gpu)
+    return float(timing.die_link / timing.cycles)
+
+
+def package_summary(answers: Mapping[str, pd.DataFrame], shares: Mapping[str, Mapping[str, float]]) -> str:
+    """Return the README's table of packages: the recursion's error at 16 chiplets, and what waits for links there."""
+    heads = [head for title in answers for head in (title, "waits for links")]
+    rows = []
+    for name in OPERATORS:
+        cells = [(_off(answers[title]["recursion"][name]), f"{100 * shares[title][name]:.0f} %") for title in answers]
+        rows.append([name, *(text for pair in cells for text in pair)])
+    return markdown(["kernel", *heads], rows)
+
+
 def _off(percent: float) -> str:
     text = "refused" if pd.isna(percent) else f"{percent:+.{0 if abs(percent) >= 100 else 1}f} %"
     return f"**{text}**" if abs(percent) >= 20 else text
@@ -139,6 +177,15 @@ def main() -> None:
             off = part[list(SHOWN)].abs()
             print(f"{what}: mean {off.mean().round(2).to_dict()}, median {off.median().round(2).to_dict()}")
     write_table(Path(__file__).parent / "README.md", "errors", summary(answers))
+    packages, link_share = {}, {}
+    for title, link in LINKS.items():
+        gpus = chiplets(*link)
+        packages[title] = table(of_chiplets(model, gpus), "chiplet")
+        link_share[title] = {name: bound_by_links(make, gpus[16], model) for name, make in OPERATORS.items()}
+        print(f"\nchiplets of {title}: error of 16 [%]")
+        print(packages[title].to_string(float_format="%.2f", na_rep=""))
+        print(packages[title][list(SHOWN)].abs().mean().round(2).to_dict())
+    write_table(Path(__file__).parent / "README.md", "chiplets", package_summary(packages, link_share))
 
 
 if __name__ == "__main__":

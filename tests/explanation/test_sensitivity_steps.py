@@ -35,6 +35,15 @@ def test_at_its_upper_end_it_moves_down() -> None:
     assert after("dram_sustained_fraction", share.high) == pytest.approx(0.9 * share.high)
 
 
+@pytest.mark.parametrize(("dies", "sms", "expected"), [(2.0, 148.0, 162.0), (8.0, 160.0, 176.0), (4.0, 1024.0, 920.0)])
+def test_the_dies_of_a_package_keep_as_many_sms_each(dies: float, sms: float, expected: float) -> None:
+    package = H100 | {"dies": dies, "sm_count": sms, "die_link_gbs": 900.0}
+    found = {step.attribute.name: step.after for step in steps(package)}
+    assert found["sm_count"] == expected and expected % dies == 0
+    assert found["die_link_gbs"] == pytest.approx(990)
+    assert "dies" not in found and "another package" in quantities(package)[1]["dies"]
+
+
 def test_every_move_is_legal_and_changes_something() -> None:
     for step in steps(H100):
         assert step.attribute.low <= step.after <= step.attribute.high

@@ -175,6 +175,21 @@ def test_reasons_are_counted_and_written(quick: dict[str, Any]) -> None:
     assert points["decode.tbt_ms"].isna().equals(kernels)
 
 
+def test_dies_without_a_link_or_with_unequal_shares_are_a_reason(quick: dict[str, Any]) -> None:
+    axes = {"dies": [1, 2, 5], "die_link_gbs": [0, 5000], "sm_count": [130, 132, 133]}
+    result = sweep(space_from_mapping(quick | {"axes": axes, "links": {}}, "here", "small"))
+    # one die: all 6; two: 130 and 132 with a link; five: 130 with one
+    assert result.infeasible == {"dies: several dies need a die_link_gbs, and each the same number of SMs": 9}
+    points = result.points()
+    for row in points.to_dict("records"):
+        content = {"base": "h100_sxm"} | {name: row[name] for name in axes}
+        if row["feasible"]:
+            gpu_from_mapping(content, "x", "x")
+        else:
+            with pytest.raises(InputError, match="dies = "):
+                gpu_from_mapping(content, "x", "x")
+
+
 def test_shared_memory_that_no_l1_holds_is_a_reason(quick: dict[str, Any]) -> None:
     quick |= {"axes": {"shared_memory_kib": [228, 400], "l1_kib": [128, 256, 512]}, "links": {}}
     result = sweep(space_from_mapping(quick, "here", "small"))

@@ -33,6 +33,16 @@ def whole(name="h100_sxm"):
     return gpu(name, sm_enabled_fraction=1.0)
 
 
+def test_more_dies_than_the_field_asks_for_yield_better_and_cost_no_package():
+    model = DieCost.from_table()
+    one, two = (model(700.0, gpu(sm_enabled_fraction=1.0, dies=dies)) for dies in (1, 2))
+    assert [float(x.dies) for x in (one, two)] == [1, 2]
+    assert float(two.die_mm2) == 350
+    assert float(two.die_yield) > float(one.die_yield)
+    assert float(two.cost_usd) < float(one.cost_usd)
+    assert float(model(2000.0, gpu(dies=2)).dies) == 3  # a scanner's field decides where it asks for more
+
+
 # --- against others
 
 

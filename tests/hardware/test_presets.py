@@ -110,6 +110,26 @@ def test_shared_memory_lies_in_the_l1():
     assert gpu_from_mapping(content | {"l1_kib": 512}, "x", "x").numbers()["l1_kib"] == 512
 
 
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"dies": 2}, "dies = 2 and die_link_gbs = 0: nothing joins the dies"),
+        ({"dies": 5, "die_link_gbs": 100}, "dies = 5 cannot share sm_count = 132 equally; give a multiple of 5 SMs"),
+        ({"dies": 0}, "dies = 0 is not accepted; give a whole number from 1 to 64 die"),
+        ({"dies": 2, "die_link_gbs": -1}, "die_link_gbs = -1 is not accepted"),
+        ({"die_link_latency_ns": "fast"}, "die_link_latency_ns = 'fast' is not accepted"),
+    ],
+)
+def test_dies_that_cannot_be_one_gpu_are_refused(changes, sentence):
+    with pytest.raises(InputError, match=sentence):
+        gpu_from_mapping({"base": "h100_sxm"} | changes, "x", "x")
+
+
+def test_dies_share_the_sms_over_a_link():
+    numbers = gpu_from_mapping({"base": "h100_sxm", "dies": 2, "die_link_gbs": 5000}, "x", "x").numbers()
+    assert (numbers["dies"], numbers["die_link_gbs"], numbers["die_link_latency_ns"]) == (2, 5000, 0)
+
+
 def test_a_record_has_the_sheet_of_the_preset_with_its_numbers():
     assert sheet_of(load_gpu("h100_sxm")) is preset_sheet("h100_sxm")
     fewer = sheet_of(replace(load_gpu("h100_sxm"), sm_count=96.0))

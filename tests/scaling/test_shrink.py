@@ -21,6 +21,17 @@ def test_everything_shared_shrinks_and_nothing_else():
     assert float(quarter.tdp_w) == 0.25 * float(H100.tdp_w)
 
 
+def test_a_scale_model_of_a_package_has_fewer_of_its_dies():
+    values = {"dies": 4.0, "die_link_gbs": 900.0, "die_link_latency_ns": 80.0, "l2_partitions": 4.0}
+    package = H100.with_attributes({name: jnp.asarray(value) for name, value in values.items()})
+    half = shrink(package, 66)
+    found = [float(half.attribute(name)) for name in values]
+    assert found == [2, 900, 80, 2]
+    refuse_disproportionate(half, package)
+    with pytest.raises(InputError, match=r"dies would be 0\.5, which is no whole number; give 66 SMs"):
+        shrink(half.with_attributes({"sm_count": jnp.asarray(132.0), "l2_slices": jnp.asarray(80.0)}), 33)
+
+
 def test_misses_are_of_sectors_a_thousand_instructions():
     kernel = fastest_kernel(gemm_operator("g", Gemm(4096, 4096, 4096), (9.0, 9.0)), H100, Amali())
     (row,) = simulated({"gemm": kernel}, H100, (66, 132), Amali())

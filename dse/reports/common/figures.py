@@ -26,6 +26,7 @@ CAUSE_COLOURS = {
     "divergence": "#6699CC",
     "dram_bandwidth": "#CC6677",
     "l2_bandwidth": "#999933",
+    "die_link": "#3D7EA6",
     "interconnect": "#661100",
     HOST: "#6F6F6F",
     REST: "#E6E6E6",

@@ -201,13 +201,15 @@ def _fast_pins(result: SweepResult) -> list[str]:
 
 
 def _several_dies(result: SweepResult) -> list[str]:
-    """What designs above a scanner's field are, which none of the models knows."""
-    field = float(DieCost.from_table(result.space.yield_model).reticle)
-    many = int((result.front["die_mm2"] > field).sum())
+    """What designs above a scanner's field are whose record states fewer dies."""
+    field, space = float(DieCost.from_table(result.space.yield_model).reticle), result.space
+    columns = of_table(space, result.front)
+    bases = space.variants.of_bases(columns) if space.variants else space.base.numbers()
+    many = int((result.front["die_mm2"].to_numpy() > field * np.asarray((bases | columns)["dies"])).sum())
     if not many:
         return []
-    what = f"{many:,} designs of the front have more than {field:g} mm2, a scanner's field"
-    return [f"{what}: they cost as several dies, whose links take neither time nor watts here."]
+    what = f"{many:,} designs of the front have more than {field:g} mm2 a die, a scanner's field"
+    return [f"{what}: they cost as several dies, whose links take no time: state dies and die_link_gbs."]
 
 
 def _tensor_area(space: Space, varied: set[str]) -> list[str]:
