@@ -1,7 +1,8 @@
 """A package of several equal dies: what of a kernel's traffic passes between them, how long and how much later.
 
 Ours (docs/model/timing_amali.md 9.1). Every die holds the same share of the SMs, of the L2 and of the DRAM's channels,
-over which addresses are spread evenly. A die keeps copies of what its own SMs read, as far as its L2 has room.
+over which addresses are spread evenly. A die keeps copies of what its own SMs read: for a wave of tiles always, for
+longer as far as its L2 has room.
 """
 
 from typing import NamedTuple
@@ -20,16 +21,18 @@ class Crossing(NamedTuple):
     """Traffic between the dies of a package; all 0 on a GPU of one die.
 
     ``hits`` and ``misses`` [1]: shares of the bytes that hit and that miss in the L2 which belong to another die;
-    ``byte`` [cycle/B]: service time of a byte that crosses, on links that all work at once.
+    ``byte`` [cycle/B]: service time of a byte that crosses, on links that all work at once. No more than ``fetched``
+    [B] pass to the dies: what the CTAs of a wave share on one of them crosses once.
     """
 
     hits: Array | float = 0.0
     misses: Array | float = 0.0
     byte: Array | float = 0.0
+    fetched: Array | float = jnp.inf
 
     def cycles(self, l2_bytes: Array, dram_bytes: Array) -> Array:
         """Return the time of the links [cycle] for bytes that pass the L2 and, of them, the DRAM [B]."""
-        hits = jnp.maximum(l2_bytes - dram_bytes, 0.0)
+        hits = jnp.maximum(jnp.minimum(l2_bytes, self.fetched) - dram_bytes, 0.0)
         return (self.hits * hits + self.misses * dram_bytes) * self.byte
 
 

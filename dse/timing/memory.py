@@ -10,7 +10,7 @@ from dse.hardware.gpu import Gpu
 from dse.timing.dies import Crossing, crossing
 from dse.timing.occupancy import ctas_per_sm
 from dse.workload.kernel import Kernel
-from dse.workload.l2_hit_rate import dram_bytes, own_rereads
+from dse.workload.l2_hit_rate import dram_bytes, fetched_apart, own_rereads
 
 
 class MemoryPath(NamedTuple):
@@ -59,7 +59,10 @@ def memory(
     dram_share = jnp.clip(safe_div(reads, loaded), 0.0, 1.0)
     again = own_rereads(kernel, gpu.dram_bytes_per_ns * lone_ns(kernel, gpu, clock_ghz), gpu.l2_bytes, kept)
     terms = memory_terms(gpu, clock_ghz, footprint, dram_share, reads + writes + again, latency_is_total)
-    return terms._replace(dram_writes=writes, passed_bytes=writes + jnp.asarray(kernel.read_share) * (reads + again))
+    across = terms.across._replace(fetched=fetched_apart(kernel, resident / gpu.dies))
+    return terms._replace(
+        across=across, dram_writes=writes, passed_bytes=writes + jnp.asarray(kernel.read_share) * (reads + again)
+    )
 
 
 def lone_ns(kernel: Kernel, gpu: Gpu, clock_ghz: Array) -> Array:

@@ -32,13 +32,28 @@ def wave_rereads(kernel: Kernel, resident_ctas: Array, l2_bytes: Array) -> Array
     The ``resident_ctas`` tiles of a wave cover gm x gn tiles of the grid, as square as the tiles allow; a wave's
     columns re-read A, its rows B, as far as what is touched in between exceeds what the L2 retains.
     """
-    tiles = kernel.m_tiles * kernel.n_tiles
-    group = jnp.clip(resident_ctas, 1.0, tiles)
-    gm = jnp.clip(jnp.sqrt(group * kernel.tile_aspect), 1.0, jnp.minimum(group, kernel.m_tiles))
-    gn = jnp.clip(group / gm, 1.0, kernel.n_tiles)
-    gm = jnp.clip(group / gn, gm, kernel.m_tiles)
+    gm, gn = _covered(kernel, resident_ctas)
     reread = kernel.a_bytes * (kernel.n_tiles / gn - 1.0) + kernel.b_bytes * (kernel.m_tiles / gm - 1.0)
     return reread * miss_fraction(jnp.asarray(kernel.reread_distance), l2_bytes)
+
+
+def _covered(kernel: Kernel, resident_ctas: Array) -> tuple[Array, Array]:
+    """Return the tiles along m and along n that ``resident_ctas`` neighbours cover, as square as the tiles allow."""
+    group = jnp.clip(resident_ctas, 1.0, kernel.m_tiles * kernel.n_tiles)
+    gm = jnp.clip(jnp.sqrt(group * kernel.tile_aspect), 1.0, jnp.minimum(group, kernel.m_tiles))
+    gn = jnp.clip(group / gm, 1.0, kernel.n_tiles)
+    return jnp.clip(group / gn, gm, kernel.m_tiles), gn
+
+
+def fetched_apart(kernel: Kernel, resident_ctas: Array) -> Array:
+    """Return the bytes that groups of ``resident_ctas`` CTAs pass to an L2 of their own [B], which reads for each once.
+
+    Of kernels whose tiles share operands, with what is written; of others all bytes of the L2.
+    """
+    gm, gn = _covered(kernel, resident_ctas)
+    operands = jnp.asarray(kernel.a_bytes * kernel.n_tiles / gn + kernel.b_bytes * kernel.m_tiles / gm)
+    l2_bytes = jnp.asarray(kernel.l2_bytes)
+    return jnp.where(operands > 0, jnp.minimum(operands + kernel.write_bytes, l2_bytes), l2_bytes)
 
 
 def own_rereads(kernel: Kernel, passing_bytes: Array, l2_bytes: Array, kept: Array | float | None) -> Array:

@@ -1,5 +1,7 @@
 """Where bytes come from: reuse distance against the last-level cache, and what later waves read again."""
 
+from dataclasses import replace
+
 import jax.numpy as jnp
 import pytest
 
@@ -9,6 +11,7 @@ from dse.workload.l2_hit_rate import (
     RETAINED,
     between_launches,
     dram_bytes,
+    fetched_apart,
     miss_fraction,
     operand_miss,
     own_rereads,
@@ -25,6 +28,22 @@ MB = 1e6
 def gemm_kernel(gemm):
     """The first candidate's kernel."""
     return gemm_operator("gemm", gemm, (8.0, 8.0), False).candidates[0].kernel.as_arrays()
+
+
+@pytest.mark.parametrize(("ctas", "along_m", "along_n"), [(1, 1, 1), (8, 2, 4), (32, 4, 8), (10**6, 16, 32)])
+def test_ctas_that_share_a_cache_fetch_the_operands_of_their_tiles_once(ctas, along_m, along_n):
+    kernel = gemm_kernel(Gemm(4096, 4096, 1024))
+    tiles = replace(kernel, m_tiles=jnp.asarray(16.0), n_tiles=jnp.asarray(32.0), tile_aspect=jnp.asarray(0.5))
+    operands = 8 * 1024**2 * (32 / along_n + 16 / along_m)  # 8 MiB each: A once for all columns of tiles at once
+    whole = replace(tiles, l2_bytes=jnp.asarray(1e12))
+    assert float(fetched_apart(whole, jnp.asarray(float(ctas)))) == pytest.approx(operands + 32 * 1024**2)
+    few = replace(tiles, l2_bytes=jnp.asarray(1e7))
+    assert float(fetched_apart(few, jnp.asarray(float(ctas)))) == 1e7  # never more than passes at all
+
+
+def test_kernels_without_tiles_share_nothing():
+    kernel = vector_operator("add", "add", 64, 4096).candidates[0].kernel.as_arrays()
+    assert float(fetched_apart(kernel, jnp.asarray(132.0))) == float(kernel.l2_bytes) > 0
 
 
 def test_bytes_hit_while_the_cache_retains_them_and_miss_beyond():
