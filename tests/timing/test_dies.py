@@ -32,7 +32,9 @@ def product(m: int, n: int, k: int, cold: bool = True) -> Kernel:
     """The first kernel of a product; its operands come from DRAM, or were just used."""
     distance = 1e12 if cold else 0.0
     operands = Gemm(m, n, k, a_distance=distance, b_distance=distance, out_distance=distance)
-    return gemm_operator("g", operands, (9.0, 9.0)).candidates[0].kernel
+    kernel = gemm_operator("g", operands, (9.0, 9.0)).candidates[0].kernel
+    assert isinstance(kernel, Kernel)
+    return kernel
 
 
 @pytest.mark.parametrize("dies", [2, 4])
