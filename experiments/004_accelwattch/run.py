@@ -14,10 +14,12 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from dse.base.package_tables import read_table
+from dse.calibration.bootstrap import mean_interval
 from dse.power.accelwattch import AccelWattch, TargetScaling, sheet_columns, superseded_idle_correction
 from dse.power.counters import AccelWattchActivity, constants, hw_activity
 from dse.power.static import CATEGORIES, StaticPower
 from experiments import data
+from experiments.common.readme_tables import markdown, write_table
 from experiments.common.voltage import cubic_power, fit_cubic
 
 HERE = Path(__file__).parent
@@ -109,8 +111,9 @@ def errors(tables: dict[str, pd.DataFrame]) -> pd.DataFrame:
             "gpu": gpu,
             "variant": name,
             "kernels": len(parts),
-            "MAPE %": round(mape(parts, frame), 2),
+            "MAPE %": round(float(off(parts, frame).mean()), 2),
             "published %": published,
+            **spread(parts, frame),
             "from": source,
         }
         for gpu, name, parts, frame, published, source in rows
@@ -129,10 +132,35 @@ def _static(parts: pd.DataFrame, sm_scaling: str, sms: int) -> pd.DataFrame:
     return on_target(parts, TargetScaling(static=share[0] / share[1]))
 
 
-def mape(parts: pd.DataFrame, frame: pd.DataFrame) -> float:
-    """Mean absolute error of the summed components against the measured power [%]."""
+def off(parts: pd.DataFrame, frame: pd.DataFrame) -> pd.Series:
+    """Absolute error of the summed components against the measured power [%], a row a kernel."""
     measured = frame.set_index("kernel")["meas_W"].reindex(parts.index)
-    return float(((parts.sum(axis=1) - measured).abs() / measured).mean() * 100)
+    return 100 * (parts.sum(axis=1) - measured).abs() / measured
+
+
+def spread(parts: pd.DataFrame, frame: pd.DataFrame) -> dict[str, float]:
+    """The statistics of the paper's Fig. 7: 95 % interval of the mean (kernels drawn with replacement) and the largest
+    error [%], the share of kernels within 10 % [%], and Pearson's correlation of the watts."""
+    errors = off(parts, frame)
+    low, high = mean_interval(errors.to_numpy(), list(errors.index))
+    watts = np.stack([parts.sum(axis=1), frame.set_index("kernel")["meas_W"].reindex(parts.index)])
+    return {
+        "low %": round(low, 1),
+        "high %": round(high, 1),
+        "max %": round(float(errors.max()), 1),
+        "within 10 %": round(100 * float((errors <= 10).mean())),
+        "r": round(float(np.corrcoef(watts)[0, 1]), 3),
+    }
+
+
+def summary(found: pd.DataFrame) -> str:
+    """Return the README's table of these statistics."""
+    rows = [
+        [row["gpu"], row["variant"], f"{row['MAPE %']:.2f}", f"{row['low %']:.1f} to {row['high %']:.1f}",
+         f"{row['max %']:.1f}", f"{row['within 10 %']:.0f}", f"{row['r']:.3f}"]
+        for row in found.to_dict("records")
+    ]  # fmt: skip
+    return markdown(["GPU", "variant", "mean %", "95 % interval", "largest %", "kernels within 10 %, %", "r"], rows)
 
 
 def shares(volta: pd.DataFrame) -> pd.DataFrame:
@@ -233,7 +261,10 @@ def main() -> None:
     options = parser.parse_args()
     tables = {gpu: pd.read_csv(options.data / f"{gpu}_kernels.csv") for gpu in ("volta", "pascal", "turing")}
     with jax.enable_x64(True):
-        print(errors(tables).to_string(index=False), end="\n\n")
+        found = errors(tables)
+        print(found.to_string(index=False), end="\n\n")
+        if options.data == data.ACCELWATTCH:
+            write_table(HERE / "README.md", "statistics", summary(found))
         share = shares(tables["volta"])
         print((100 * share.mean()).sort_values(ascending=False).head(10).round(1).to_string(), end="\n\n")
         tensor = share["TENSORP"][share["TENSORP"] > 0]
