@@ -5,9 +5,10 @@ from jax import Array
 
 from dse.base.compilation import quick_filter_jit
 from dse.base.constants import constant
-from dse.evaluate.steps import settle_alone
+from dse.evaluate.steps import activities, settle_alone
 from dse.hardware.gpu import Gpu
 from dse.measured.power_rows import MeasuredLaunches
+from dse.measured.row_kernels import TimedLaunches
 from dse.power.activity import Activity
 from dse.power.board import BoardPower
 from dse.timing.timing import Timing
@@ -26,6 +27,12 @@ def watts_of(model: BoardPower, rows: MeasuredLaunches, own_time: bool = False) 
     """Predicted watts at the measured time, or at the timing model's own."""
     counts, timing = (rows.own, rows.own_timing) if own_time else (rows.measured, rows.measured_timing)
     return np.asarray(_predicted(model, counts, timing, rows.gpu))
+
+
+def launch_watts(model: BoardPower, launches: TimedLaunches) -> np.ndarray:
+    """Predicted watts of launches at the timing model's own time."""
+    counts = activities(launches.kernels, launches.timing, launches.gpu)
+    return np.asarray(_predicted(model, counts, launches.timing, launches.gpu), dtype=float)
 
 
 @quick_filter_jit

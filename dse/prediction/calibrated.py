@@ -5,9 +5,10 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from dse.measured.row_shape import PRODUCTS
+from dse.prediction.baselines import Calibrated
 from dse.prediction.learning_rows import LearningRows, groups_of, load_learning_rows
+from dse.prediction.quantities import TIME
 from dse.prediction.table import MeasuredTable
-from dse.prediction.transfer import Calibrated
 from dse.timing.amali import Amali
 from dse.timing.calibration import load_timing_calibration, shipped_calibrations
 from dse.timing.timing import TimingModel
@@ -21,13 +22,13 @@ def calibrated_models(
     base: TimingModel,
 ) -> dict[tuple[str, str], list[Calibrated]]:
     """Return what the model says of the target's rows with the shipped calibration of each of ``devices`` that has one,
-    by operator and data type; nothing where the ``base`` is another model than those are of.
+    by operator and data type; nothing of watts, or where the ``base`` is another model than those are of.
 
     Fair where the calibration has not seen the target: products are fitted device by device, and attention of all
     devices together.
     """
     found: dict[tuple[str, str], list[Calibrated]] = {}
-    if not isinstance(base, Amali):
+    if not isinstance(base, Amali) or measured.quantity is not TIME:
         return found
     for device in dict.fromkeys(devices):
         if device not in shipped_calibrations():

@@ -35,11 +35,6 @@ MODES = {
 }
 
 
-def feature_names(mode: str) -> tuple[str, ...]:
-    """Return the features of a mode, in their order."""
-    return tuple(DEMANDS) if mode == "plain" else (*DEMANDS, ANALYTICAL)
-
-
 def demands(kernel: Kernel, gpu: Gpu) -> Array:
     """Return the features of DEMANDS of one kernel on one GPU [cycle], shape (features,)."""
     clock = kernel_clock(kernel, gpu)

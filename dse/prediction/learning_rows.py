@@ -1,7 +1,7 @@
 """Rows to learn from: features and measured cycles of launches of one kind of operator on several devices."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import jax
@@ -18,8 +18,12 @@ from dse.hardware.presets import load_sheet
 from dse.measured.row_kernels import TimedLaunches, load_launches
 from dse.prediction.features import DEMANDS, demands, operand_bytes
 from dse.prediction.predictors import Rows
+from dse.prediction.quantities import TIME, Quantity
 from dse.prediction.table import MeasuredTable
 from dse.timing.timing import TimingModel
+
+ARRAYS = ("x", "y", "arithmetic", "memory", "clock_ghz")
+"""Fields of :class:`LearningRows` that hold a value a row."""
 
 
 @dataclass(frozen=True)
@@ -27,11 +31,12 @@ class LearningRows:
     """Rows of one operator and data type."""
 
     frame: pd.DataFrame  # the table's columns and ``preset``
-    x: np.ndarray  # (rows, features) [cycle], the analytical cycles last
-    y: np.ndarray  # (rows,) measured [cycle]
-    arithmetic: np.ndarray  # (rows,) multiply-adds at the data sheet's peak [cycle]
-    memory: np.ndarray  # (rows,) operands at the data sheet's DRAM bandwidth [cycle]
+    x: np.ndarray  # (rows, features) [cycle, or W], what the model predicts last
+    y: np.ndarray  # (rows,) measured [cycle, or W]
+    arithmetic: np.ndarray  # (rows,) multiply-adds at the data sheet's peak [cycle, or ns under watts]
+    memory: np.ndarray  # (rows,) operands at the data sheet's DRAM bandwidth [cycle, or ns under watts]
     clock_ghz: np.ndarray  # (rows,) [GHz]
+    quantity: Quantity = TIME
 
     def rows(self, mode: str) -> Rows:
         """Return what a mode learns from (see :data:`dse.prediction.features.MODES`)."""
@@ -39,8 +44,8 @@ class LearningRows:
 
     def take(self, places: np.ndarray) -> "LearningRows":
         """Return the rows at some places."""
-        arrays = (a[places] for a in (self.x, self.y, self.arithmetic, self.memory, self.clock_ghz))
-        return LearningRows(self.frame.iloc[places].reset_index(drop=True), *arrays)
+        arrays = {name: getattr(self, name)[places] for name in ARRAYS}
+        return replace(self, frame=self.frame.iloc[places].reset_index(drop=True), **arrays)
 
     def of(self, preset: str) -> "LearningRows":
         """Return the rows of one device."""
@@ -59,8 +64,13 @@ class LearningRows:
 
     @property
     def analytical(self) -> np.ndarray:
-        """The analytical model's cycles."""
+        """What the model predicts [cycle, or W]."""
         return self.x[:, -1]
+
+    @property
+    def per_unit(self) -> np.ndarray:
+        """How much of ``y`` one of the quantity's unit is: cycles of a microsecond, or 1 of watts; shape (rows,)."""
+        return KILO * self.clock_ghz if self.quantity is TIME else np.ones(len(self.y))
 
 
 def learning_rows(launches: TimedLaunches) -> LearningRows:
@@ -95,8 +105,8 @@ def load_learning_rows(measured: MeasuredTable, presets: list[str], model: Timin
 def joined(parts: list[LearningRows]) -> LearningRows:
     """Return the rows of several parts as one."""
     frame = pd.concat([part.frame for part in parts], ignore_index=True)
-    names = ("x", "y", "arithmetic", "memory", "clock_ghz")
-    return LearningRows(frame, *(np.concatenate([getattr(part, name) for part in parts]) for name in names))
+    arrays = {name: np.concatenate([getattr(part, name) for part in parts]) for name in ARRAYS}
+    return replace(parts[0], frame=frame, **arrays)
 
 
 def groups_of(rows: LearningRows) -> Mapping[tuple[str, str], LearningRows]:

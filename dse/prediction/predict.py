@@ -11,14 +11,19 @@ import pandas as pd
 from dse.base.csv_table import notes_of_unit
 from dse.base.errors import InputError, accepted
 from dse.base.skipped_rows import Skipped, counted, why_skipped
+from dse.prediction.baselines import Calibrated
 from dse.prediction.calibrated import calibrated_models
-from dse.prediction.features import DEMANDS, MODES
-from dse.prediction.learning_rows import LearningRows, groups_of, load_learning_rows
+from dse.prediction.counters import Counters, counter_study
+from dse.prediction.features import MODES
+from dse.prediction.learning_rows import LearningRows, groups_of
 from dse.prediction.predicted_timing import KINDS, Predicted, type_of
 from dse.prediction.predictors import PREDICTORS
+from dse.prediction.quantities import POWER, TIME, Quantity, quantity_named
+from dse.prediction.sentences import beats, sentence
 from dse.prediction.studies import feature_study, fewer_sms, host_study, version_study
 from dse.prediction.table import MeasuredTable, generation, read_measured, target_preset
-from dse.prediction.transfer import MIN_ROWS, ROOFLINES, Calibrated, ScoredPredictor, Transfer, transfer
+from dse.prediction.transfer import MIN_ROWS, ScoredPredictor, Transfer, transfer
+from dse.prediction.watt_rows import load_rows, seen_by_power_model
 from dse.timing.amali import Amali
 from dse.timing.timing import TimingModel
 
@@ -45,12 +50,16 @@ class PredictAnswer:
     skipped: dict[str, int]  # reason -> rows
     rows: dict[str, int]  # rows of the table; of them used, skipped, and merged with one that they repeat
     doubted: bool = False  # times may be in different units, as a note says: no comparison with baselines holds
+    quantity: Quantity = TIME
 
     def model(self, choose: Callable[[Transfer], ScoredPredictor] = lambda result: result.chosen) -> Predicted:
         """Return the chosen predictors as one timing model.
 
-        Each kind of kernel and data type has the operator's with most rows; all others have the base's timing.
+        Each kind of kernel and data type has the operator's with most rows; all others have the base's timing. Raises
+        InputError where watts were predicted.
         """
+        if self.quantity is not TIME:
+            raise InputError(f"--quantity {self.quantity.name}: makes no timing model; give time")
         largest: dict[tuple[int, int], tuple[str, Transfer]] = {}
         for (op, dtype), result in sorted(self.transfers.items(), key=lambda item: len(item[1].train.y)):
             largest[KINDS[op], type_of(dtype)] = (f"{op} {dtype}", result)
@@ -77,7 +86,7 @@ class PredictAnswer:
     def sentences(self) -> list[str]:
         """Return a sentence or two for each operator: what was chosen, how far off it is, and what it beats."""
         base = self.base.calibration
-        return [_sentence(self.target, base, key, result, self.doubted) for key, result in self.transfers.items()]
+        return [sentence(self.target, base, key, result, self.doubted) for key, result in self.transfers.items()]
 
     def document(self) -> dict[str, Any]:
         """Return the JSON document of ``dse predict --json``."""
@@ -86,12 +95,14 @@ class PredictAnswer:
             "table": self.table,
             "table_sha256": self.table_sha256,
             "target": self.target,
+            "quantity": self.quantity.name,
+            "unit": self.quantity.unit,
             "host": self.host,
             "analytical_model": type(self.base).__name__.lower(),
             "calibration": self.base.calibration,
             "said": self.sentences(),
             "groups": groups,
-            "features": DEMANDS,
+            "features": dict(self.quantity.features),
             "modes": MODES,
             **self.studies,
             "notes": list(self.notes),
@@ -112,12 +123,15 @@ def predict(
     model: TimingModel | None = None,
     progress: Callable[[int], None] = lambda count: None,
     predictors: tuple[str, ...] = PREDICTORS,
+    quantity: str = "time",
+    counters: str | Path | None = None,
 ) -> PredictAnswer:
     """Predict a device of a measured table from the devices of other generations; raises InputError.
 
     ``host``: a device whose measured times are features too (the dissertation's host-to-target map, judged on shape
     families left out). ``model``: the analytical model, AMALI by default.
-    ``predictors``: names of PREDICTORS, all by default.
+    ``predictors``: names of PREDICTORS, all by default. ``quantity``: time, or power of rows with ``power_w``.
+    ``counters``: an export of Nsight Compute of a host, whose counters of the same shapes are features too.
 
     Worked example::
 
@@ -128,7 +142,8 @@ def predict(
         model = answer.model()                       # a timing model like Amali() or Roofline()
     """
     _check_names(predictors)
-    measured = table if isinstance(table, MeasuredTable) else read_measured(Path(table))
+    measured = table if isinstance(table, MeasuredTable) else read_measured(Path(table), quantity_named(quantity))
+    counted_host = None if counters is None else Counters.read(Path(counters))
     base = model or Amali()
     preset = target_preset(measured, target, "--target")
     host_preset = None if host is None else target_preset(measured, host, "--host")
@@ -136,12 +151,13 @@ def predict(
         raise InputError(f"--host: {host} is the target itself; give another device")
     _refuse_one_family(measured)
     trained, notes = _trained_on(measured, preset)
-    rows, skipped = load_learning_rows(
+    rows, skipped = load_rows(
         measured, [*trained, preset, *([host_preset] if host_preset not in (None, *trained) else [])], base
     )
     counts = measured.skipped + skipped + _left_out(measured, {*trained, preset, host_preset}, preset)
     groups = groups_of(rows)
-    doubts = _notes_of_units(rows) or _notes_of_ticks(groups)
+    doubts = _doubts(rows, groups)
+    notes += _notes_of_seen(groups, preset) if measured.quantity is POWER else []
     progress(1)
     calibrated = calibrated_models(measured, [*trained, *([host_preset] if host_preset else [])], groups, preset, base)
     transfers = _transfers(groups, trained, preset, counts, predictors, progress, calibrated)
@@ -152,21 +168,65 @@ def predict(
         "versions": version_study(groups, transfers),
         "fewer_sms": fewer_sms(measured, groups, preset, base),
     }
-    if host_preset:
-        studies["host_to_target"], of_host = host_study(groups, host_preset, preset, predictors)
-        notes += of_host
-    if measured.merged:
-        notes.append(f"{measured.merged} of {measured.rows} rows repeat another: averaged with it")
+    of_hosts, more = _of_hosts(groups, host_preset, counted_host, preset, predictors)
+    studies, notes = studies | of_hosts, notes + more
+    notes += _notes_of_merged(measured)
+    learned = (transfers, studies, (*notes, *doubts), dict(counts), _row_counts(measured, counts), bool(doubts))
+    return PredictAnswer(measured.path, measured.sha256, preset, host_preset, base, *learned, measured.quantity)
+
+
+def _doubts(rows: LearningRows, groups: Mapping[tuple[str, str], LearningRows]) -> list[str]:
+    """Return notes of times that may be in different units."""
+    return (_notes_of_units(rows) or _notes_of_ticks(groups)) if rows.quantity is TIME else []
+
+
+def _notes_of_merged(measured: MeasuredTable) -> list[str]:
+    return [f"{measured.merged} of {measured.rows} rows repeat another: averaged with it"] * bool(measured.merged)
+
+
+def _row_counts(measured: MeasuredTable, counts: Skipped) -> dict[str, int]:
     used = measured.rows - counts.total() - measured.merged
-    row_counts = {"table": measured.rows, "used": used, "skipped": counts.total(), "merged": measured.merged}
-    learned = (transfers, studies, (*notes, *doubts), dict(counts), row_counts, bool(doubts))
-    return PredictAnswer(measured.path, measured.sha256, preset, host_preset, base, *learned)
+    return {"table": measured.rows, "used": used, "skipped": counts.total(), "merged": measured.merged}
+
+
+def _of_hosts(
+    groups: Mapping[tuple[str, str], LearningRows],
+    host: str | None,
+    counters: Counters | None,
+    target: str,
+    predictors: tuple[str, ...],
+) -> tuple[dict[str, list[dict[str, Any]]], list[str]]:
+    """Return the studies of a host's times and of its counters, as far as they are given, and their notes."""
+    studies: dict[str, list[dict[str, Any]]] = {}
+    notes: list[str] = []
+    if host:
+        studies["host_to_target"], of_host = host_study(groups, host, target, predictors)
+        notes += of_host
+    if counters:
+        studies["host_counters"], of_counters = counter_study(groups, counters, target, predictors)
+        notes += of_counters
+    return studies, notes
 
 
 def _left_out(measured: MeasuredTable, read: set[str | None], preset: str) -> Skipped:
     """Count the rows of devices that are not read: others of the target's generation."""
     others = measured.frame.loc[~measured.frame["preset"].isin(read), "preset"]
     return counted(f"{name} is of {preset}'s generation" for name in others)
+
+
+def _notes_of_seen(groups: Mapping[tuple[str, str], LearningRows], preset: str) -> list[str]:
+    """Return a note where the power model's coefficients have seen what is predicted."""
+    seen = [" ".join(key) for key, rows in groups.items() if preset in rows.devices and _seen(key, preset)]
+    if not seen:
+        return []
+    return [
+        f"the power model's shipped coefficients were fitted to rows of {preset} too ({', '.join(seen)}): it is no "
+        "baseline there, and predictors in the modes analytical and residual know of them; those in mode plain do not"
+    ]
+
+
+def _seen(key: tuple[str, str], preset: str) -> bool:
+    return seen_by_power_model(key[0], preset)
 
 
 def _check_names(predictors: tuple[str, ...]) -> None:
@@ -226,7 +286,8 @@ def _transfers(
             counts[why] += len(rows.y)
             progress(STEPS)
             continue
-        transfers[key] = transfer(train, test, predictors, calibrated.get(key, ()))
+        fair = rows.quantity is TIME or not _seen(key, preset)
+        transfers[key] = transfer(train, test, predictors, calibrated.get(key, ()), fair)
         progress(STEPS)
     return transfers
 
@@ -281,34 +342,3 @@ def _group(op: str, dtype: str, result: Transfer, doubted: bool) -> dict[str, An
 def ranked(result: Transfer) -> list[ScoredPredictor]:
     """Return the predictors by E_out, as the dissertation's tables rank them."""
     return sorted(result.scored, key=lambda j: j.e_out["error"])
-
-
-def beats(predictor: ScoredPredictor, result: Transfer) -> bool:
-    """Whether a predictor is nearer to the target than every baseline that has not seen it."""
-    return all(predictor.target["error"] < b.target["error"] for b in result.baselines if b.fair)
-
-
-def _sentence(target: str, base: str, key: tuple[str, str], result: Transfer, doubted: bool) -> str:
-    fair = [b for b in result.baselines if b.fair]
-    analytical = fair[0].target["error"]
-    roofline = min(b.target["error"] for b in fair if b.name in ROOFLINES)
-    known = [b for b in fair[1:] if b.name not in ROOFLINES]
-    calibrated = "".join(f", {b.name.replace('analytical model, ', '')} {b.target['error']:.1f} %" for b in known)
-    chosen, best = result.chosen, result.hindsight
-    first = result.least_e_out
-    verdict = "it beats them all" if beats(chosen, result) else "it does not beat them all"
-    firsts = " and beats them all" if beats(first, result) else " and loses"
-    bests = "" if beats(best, result) else ": none beats them all"
-    if doubted:
-        verdict, firsts, bests = "whether it beats them cannot be told while a unit is in doubt (see the notes)", "", ""
-    text = (
-        f"{' '.join(key)} on {target} from {', '.join(result.train.devices)}: {chosen.name} ({chosen.mode}), "
-        f"chosen without the target, is {chosen.target['error']:.1f} % off; the analytical model alone ({base}) "
-        f"{analytical:.1f} %{calibrated}, the calibrated roofline of the other devices {roofline:.1f} %: {verdict}."
-    )
-    if first is not chosen:
-        text += f" The least E_out ({first.name}, {first.mode}: {first.e_out['error']:.1f} %) is "
-        text += f"{first.target['error']:.1f} % off there{firsts}."
-    if best is not chosen:
-        text += f" In hindsight {best.name} ({best.mode}) was best, {best.target['error']:.1f} %{bests}."
-    return text

@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 
 from dse.hardware.presets import load_sheet
-from dse.prediction.features import DEMANDS, MODES, feature_names
-from dse.prediction.learning_rows import LearningRows, geometric_means, joined, load_learning_rows, same_shape
+from dse.prediction.features import MODES
+from dse.prediction.learning_rows import LearningRows, geometric_means, joined, same_shape
 from dse.prediction.merits import group_folds, merits, percentage_errors
 from dse.prediction.predictors import PREDICTORS, Rows, fit, left_out
 from dse.prediction.table import MeasuredTable
 from dse.prediction.transfer import MIN_ROWS, MOST_FOLD_ROWS, MOST_ROWS, Transfer, predictor_modes
+from dse.prediction.watt_rows import load_rows
 from dse.timing.timing import TimingModel
 
 Groups = Mapping[tuple[str, str], LearningRows]
@@ -30,7 +31,7 @@ def feature_study(transfers: Mapping[tuple[str, str], Transfer]) -> list[dict[st
     errors = []
     for (op, dtype), transferred in transfers.items():
         chosen, train = transferred.chosen, transferred.train.sample(MOST_ROWS)
-        names = feature_names(chosen.mode)
+        names = train.quantity.feature_names(chosen.mode)
         without = [None, *(n for n in names if not (chosen.mode == "residual" and n == names[-1]))]
         for removed in without:
             columns = [i for i, name in enumerate(names) if name != removed]
@@ -70,7 +71,7 @@ def host_study(
             continue
         sample = both.sample(MOST_FOLD_ROWS)
         fold = group_folds(sample.frame["family"].to_numpy(), 5)
-        for name, mode in predictor_modes(predictors):
+        for name, mode in predictor_modes(predictors, rows.quantity):
             learned = host_rows(sample, mode)
             predicted, _ = left_out(name, learned, fold, mode == "residual", TREES if name == "forest" else 0)
             row = {"op": op, "dtype": dtype, "predictor": name, "mode": mode, "rows": len(sample.y)}
@@ -109,11 +110,11 @@ def with_host(rows: LearningRows, host: str, target: str) -> LearningRows:
     places = same_shape(here.frame, there.frame)
     here = here.take(np.flatnonzero([len(its) > 0 for its in places]))
     places = [its for its in places if len(its)]
-    roofline = list(DEMANDS).index("roofline")
+    by_sheet = rows.quantity.place(rows.quantity.by_sheet)
     time = there.y / there.clock_ghz
-    by_roofline, by_model = (time / (there.x[:, c] / there.clock_ghz) for c in (roofline, -1))
+    by_roofline, by_model = (time / (there.x[:, c] / there.clock_ghz) for c in (by_sheet, -1))
     time, by_roofline, by_model = (geometric_means(values, places) for values in (time, by_roofline, by_model))
-    scaled = (time * here.clock_ghz, by_roofline * here.x[:, roofline], by_model * here.x[:, -1])
+    scaled = (time * here.clock_ghz, by_roofline * here.x[:, by_sheet], by_model * here.x[:, -1])
     frame = here.frame.assign(host_times=[len(its) for its in places])
     return replace(here, frame=frame, x=np.column_stack([here.x[:, :-1], *scaled, here.x[:, -1]]))
 
@@ -177,7 +178,7 @@ def fewer_sms(measured: MeasuredTable, groups: Groups, target: str, model: Timin
     missing = [p for p in smaller if all(p not in rows.devices for rows in groups.values())]
     if not smaller:
         return []
-    more = load_learning_rows(measured, missing, model)[0] if missing else None
+    more = load_rows(measured, missing, model)[0] if missing else None
     predictions = []
     for (op, dtype), rows in groups.items():
         parts = [p for p in (rows, more) if p is not None]

@@ -11,10 +11,16 @@ from dse.base.csv_table import read_table_file, sha256, times_us
 from dse.base.errors import InputError, accepted
 from dse.base.skipped_rows import Skipped, counted, why_skipped
 from dse.hardware.presets import find_preset, gpu_index, preset_names, preset_sheet
+from dse.measured.board_watts import SETTLED_US
 from dse.measured.columns import checked, not_modelled
+from dse.measured.device_models import device_models, device_names, power_limits
 from dse.measured.foreign_files import refuse_foreign
+from dse.measured.network_runs.kinds import FORWARD, RUN_SHAPE, RUNS
 from dse.measured.row_operator import KERNEL_TILE, WRITES
 from dse.measured.row_shape import ATTENTION, ATTENTION_SHAPE, PRODUCT_SHAPE, PRODUCTS, bare_names, why_no_shape
+from dse.measured.table import read_operators, tensor_parallel
+from dse.prediction.quantities import POWER, TIME, Quantity
+from dse.validation.power import without_power
 
 COLUMNS = ("device", "op", "dtype", "latency_us")
 """Columns that every table has."""
@@ -22,13 +28,20 @@ COLUMNS = ("device", "op", "dtype", "latency_us")
 OPTIONAL = ("batch", *PRODUCT_SHAPE, *ATTENTION_SHAPE[1:], "causal", "source", "notes")
 """Columns of shapes and of what else is read."""
 
-SHAPES = {
+SHAPES: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(PRODUCTS, PRODUCT_SHAPE),
     **dict.fromkeys(ATTENTION, ATTENTION_SHAPE),
 }
 """Operator -> the columns of its shape."""
 
-FAMILIES = {
+SHAPES_OF_RUNS: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(RUNS, ("group", *RUN_SHAPE)),
+    FORWARD: ("group", "batch", "seq_q"),
+}
+FAMILIES_OF_RUNS: dict[str, tuple[str, ...]] = dict.fromkeys(RUNS, ("group", "tp"))
+"""The same of runs of whole networks, whose watts are predicted: a network and the GPUs that share it are a family."""
+
+FAMILIES: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(PRODUCTS, ("n", "k")),
     **dict.fromkeys(ATTENTION, ("heads", "kv_heads", "head_dim")),
 }
@@ -49,6 +62,7 @@ class MeasuredTable:
     frame: pd.DataFrame
     skipped: Skipped  # reason -> rows
     merged: int  # rows that repeat another and were averaged with it
+    quantity: Quantity = TIME
 
     @property
     def rows(self) -> int:
@@ -60,9 +74,13 @@ class MeasuredTable:
         return self.frame[self.frame["preset"] == find_preset(device)]
 
 
-def read_measured(path: Path) -> MeasuredTable:
-    """Read a table of measured rows; raises InputError with the file, the row and the remedy."""
+def read_measured(path: Path, quantity: Quantity = TIME) -> MeasuredTable:
+    """Read a table of measured rows of a quantity; raises InputError with the file, the row and the remedy."""
     path = Path(path)
+    return _read_watts(path) if quantity is POWER else _read_times(path)
+
+
+def _read_times(path: Path) -> MeasuredTable:
     refuse_foreign(path)
     frame = checked(path, bare_names(read_table_file(path)))
     _require(path, frame)
@@ -71,20 +89,41 @@ def read_measured(path: Path) -> MeasuredTable:
     frame = frame.assign(**dict.fromkeys(sorted(shapes - set(frame.columns)), np.nan))
     reason = _uncovered(frame, time)
     frame = frame[[name for name in frame if name in (*COLUMNS, *OPTIONAL)]]
-    skipped = counted(reason)
+    return _table(path, sha256(path), frame, reason, counted(reason), TIME)
+
+
+def _read_watts(path: Path) -> MeasuredTable:
+    """Read operators and runs of whole networks with measured power, for as long as the board needs to settle."""
+    table = read_operators(path)
+    frame = table.frame.assign(tp=tensor_parallel(table), device=device_names(table.frame))
+    if "group" not in frame:
+        frame = frame.assign(group="")
+    models, unknown = device_models(frame, calibration="none")
+    reason = without_power(frame, unknown, power_limits(models))
+    short = ~frame["op"].isin(RUNS) & (frame["latency_us"] < SETTLED_US)
+    why = f"shorter than {SETTLED_US:g} us: the board's power is that of what ran before"
+    reason = reason.where((reason != "") | ~short, why)
+    return _table(path, table.sha256, frame, reason, table.skipped + counted(reason), POWER)
+
+
+def _table(
+    path: Path, digest: str, frame: pd.DataFrame, reason: pd.Series, skipped: Skipped, quantity: Quantity
+) -> MeasuredTable:
+    """Return the rows without a ``reason`` against them, with the columns of :class:`MeasuredTable`."""
     usable = frame[reason == ""].copy()
     if usable.empty:
         raise InputError(f"{path}: no row can be used: {why_skipped(skipped) or 'it has none'}")
     usable["batch"] = usable["batch"].fillna(1.0)
     usable["preset"] = usable["device"].map(lambda name: find_preset(str(name)))
-    usable["family"] = _joined(usable, FAMILIES)
-    usable["shape"] = _joined(usable, SHAPES) + _variant(usable)
+    runs = usable["op"].isin(RUNS).any()  # a table of times has none
+    usable["family"] = _joined(usable, FAMILIES | FAMILIES_OF_RUNS if runs else FAMILIES)
+    usable["shape"] = _joined(usable, SHAPES | SHAPES_OF_RUNS if runs else SHAPES) + _variant(usable)
     usable["version"] = _version(usable)
-    averaged = average_repeats(usable)
-    return MeasuredTable(str(path), sha256(path), averaged, skipped, len(usable) - len(averaged))
+    averaged = average_repeats(usable, quantity.column)
+    return MeasuredTable(str(path), digest, averaged, skipped, len(usable) - len(averaged), quantity)
 
 
-def average_repeats(frame: pd.DataFrame) -> pd.DataFrame:
+def average_repeats(frame: pd.DataFrame, column: str = "latency_us") -> pd.DataFrame:
     """Return a row a measured kernel: repeats beyond 7 median absolute deviations dropped, the cold first run of three
     or more dropped, the rest averaged (O'Neal).
 
@@ -93,8 +132,8 @@ def average_repeats(frame: pd.DataFrame) -> pd.DataFrame:
     """
     keys = ["preset", "op", "dtype", "shape", "version", *({"source"} & set(frame.columns))]
     rows = frame.groupby(keys, sort=False, dropna=False)
-    times = rows["latency_us"].apply(lambda t: robust_mean(t.to_numpy(float)))
-    averaged = rows.head(1).assign(latency_us=times.to_numpy())
+    means = rows[column].apply(lambda values: robust_mean(values.to_numpy(float)))
+    averaged = rows.head(1).assign(**{column: means.to_numpy()})
     return averaged.sort_values(keys, key=lambda column: column.astype(str)).reset_index(drop=True)
 
 
@@ -115,9 +154,22 @@ def _joined(frame: pd.DataFrame, columns: dict[str, tuple[str, ...]]) -> pd.Seri
     names = pd.Series("", index=frame.index)
     for op, parts in columns.items():
         rows = frame["op"] == op
-        text = frame.loc[rows, list(parts)].map(lambda value: f"{value:.15g}").agg("_".join, axis=1)
+        text = frame.loc[rows, list(parts)].map(_name).agg("_".join, axis=1)
         names[rows] = op + "_" + text if rows.any() else ""
     return names
+
+
+def shape_names(frame: pd.DataFrame) -> pd.Series:
+    """Return the bare shape of rows, "" where an operator has none: whatever the layout, the tile and the software."""
+    shapes = {"batch", *(c for columns in SHAPES.values() for c in columns)}
+    frame = frame.assign(**dict.fromkeys(sorted(shapes - set(frame.columns)), np.nan))
+    batch = frame["batch"].where(frame["batch"].notna(), 1.0).map(_name)
+    names = _joined(frame, SHAPES)
+    return names.where((names == "") | ~frame["op"].isin(PRODUCTS), names + " x" + batch)
+
+
+def _name(value: object) -> str:
+    return f"{value:.15g}" if isinstance(value, int | float) else str(value)
 
 
 def _version(frame: pd.DataFrame) -> pd.Series:
@@ -127,7 +179,8 @@ def _version(frame: pd.DataFrame) -> pd.Series:
     notes = frame["notes"].astype("string").fillna("")
     named = notes.str.extract(r"impl=([^;]*)")[0]
     framework = notes.str.extract(r"\b((?:vllm|sglang|trtllm)-[0-9][^;/ ]*)")[0]
-    return named.fillna(framework).fillna("").astype(str)
+    engine = notes.str.extract(r"\bframework=([^;]*)")[0]  # of runs of whole networks
+    return named.fillna(framework).fillna(engine).fillna("").astype(str)
 
 
 def _variant(frame: pd.DataFrame) -> pd.Series:

@@ -7,12 +7,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dse.base.units import KILO
-from dse.measured.fitted_roofline import CalibratedRoofline, fit_roofline, mean_roofline
-from dse.prediction.features import MODES, feature_names
+from dse.prediction.baselines import Baseline, Calibrated, baselines
+from dse.prediction.features import MODES
 from dse.prediction.learning_rows import LearningRows
 from dse.prediction.merits import group_folds, merits, percentage_errors, random_folds, size_folds
 from dse.prediction.predictors import PREDICTORS, FittedPredictor, fit, left_out, rank_features
+from dse.prediction.quantities import TIME, Quantity
 
 MOST_FOLD_ROWS = 600
 """Rows on which folds are fitted: enough for eight coefficients, and a forest of 1024 trees in a second."""
@@ -53,19 +53,6 @@ class ScoredPredictor(NamedTuple):
         }
 
 
-class Baseline(NamedTuple):
-    """A simpler predictor to compare with: ``fair`` where it has not seen the target."""
-
-    name: str
-    fair: bool
-    target: dict[str, Any]
-    errors: np.ndarray
-
-    def document(self) -> dict[str, Any]:
-        """Return the row of the JSON document."""
-        return {"baseline": self.name, "fair": self.fair, "target": self.target}
-
-
 @dataclass(frozen=True)
 class Transfer:
     """All predictors learned on ``train`` with their errors on ``test``."""
@@ -95,26 +82,31 @@ class Transfer:
 SAME_IN_RESIDUAL_MODE = ("ols", "nnls")
 """Predictors that are the same with the analytical cycles as a feature and in residual mode, but for rounding: over
 what was measured, both have the columns 1, demands and analytical cycles (a launch among the demands is constant), and
-nothing selects or weighs them."""
+nothing selects or weighs them. Loads of watts have no constant among them where boards differ."""
 
 
-def predictor_modes(names: tuple[str, ...]) -> list[tuple[str, str]]:
-    """Return the predictors with the modes to fit them in, mode by mode; those of TWICE not in residual mode."""
-    return [(name, mode) for mode in MODES for name in names if mode != "residual" or name not in SAME_IN_RESIDUAL_MODE]
+def predictor_modes(names: tuple[str, ...], quantity: Quantity = TIME) -> list[tuple[str, str]]:
+    """Return the predictors with the modes to fit them in, mode by mode; no mode that is another, too."""
+    same = SAME_IN_RESIDUAL_MODE if quantity is TIME else ()
+    return [(name, mode) for mode in MODES for name in names if mode != "residual" or name not in same]
 
 
 def transfer(
     train: LearningRows,
     test: LearningRows,
     names: tuple[str, ...] = PREDICTORS,
-    calibrated: Sequence["Calibrated"] = (),
+    calibrated: Sequence[Calibrated] = (),
+    model_fair: bool = True,
 ) -> Transfer:
-    """Fit every predictor in every mode on ``train``; score it there by folds, and on ``test``, beside the baselines,
-    those of ``calibrated`` among them."""
+    """Fit every predictor in every mode on ``train``; score it there by folds, and on ``test``, beside the baselines
+    (:func:`dse.prediction.baselines.baselines`)."""
     sample, whole = train.sample(MOST_FOLD_ROWS), train.sample(MOST_ROWS)
-    scored = [score(name, mode, sample, whole, test) for name, mode in predictor_modes(names)]
-    ranking = {mode: rank_features(sample.rows(mode), feature_names(mode)) for mode in ("plain", "analytical")}
-    return Transfer(train, test, tuple(scored), tuple(baselines(train, test, calibrated)), ranking)
+    scored = [score(name, mode, sample, whole, test) for name, mode in predictor_modes(names, train.quantity)]
+    ranking = {
+        mode: rank_features(sample.rows(mode), train.quantity.feature_names(mode)) for mode in ("plain", "analytical")
+    }
+    beside = baselines(train, test, calibrated, model_fair)
+    return Transfer(train, test, tuple(scored), tuple(beside), ranking)
 
 
 def score(name: str, mode: str, sample: LearningRows, whole: LearningRows, test: LearningRows) -> ScoredPredictor:
@@ -143,53 +135,8 @@ def score(name: str, mode: str, sample: LearningRows, whole: LearningRows, test:
     )
 
 
-ANALYTICAL_ALONE = "analytical model alone"
-OF_OTHERS = "calibrated roofline of the other devices (overhead in {})"
-OF_TARGET = "calibrated roofline fitted to the target itself"
-ROOFLINES = tuple(OF_OTHERS.format(unit) for unit in ("cycles", "us"))
-"""Those of them that stand for the calibrated roofline of the other devices."""
-
-CALIBRATED = "analytical model, calibrated to {}"
-"""Baselines: the timing model, three fitted numbers of the data sheet's roofline, and the timing model with the shipped
-coefficients of another device."""
-
-
-class Calibrated(NamedTuple):
-    """What the timing model calibrated to another device says of the target's rows; ``fair`` where no row of the target
-    was among those that it was fitted to."""
-
-    device: str
-    fair: bool
-    cycles: np.ndarray  # (target's rows,)
-
-
 def transfer_folds(rows: LearningRows) -> np.ndarray:
     """Return the folds that are most like a new device: devices, or of one device five blocks of neighbouring sizes."""
     if len(rows.devices) > 1:
         return group_folds(rows.frame["preset"].to_numpy())
     return size_folds(rows.arithmetic + rows.memory)
-
-
-def baselines(train: LearningRows, test: LearningRows, calibrated: Sequence[Calibrated] = ()) -> list[Baseline]:
-    """Return the analytical model alone, three-number rooflines from the other devices and the target's own, and the
-    model as it was calibrated to other devices."""
-    predictions = [(ANALYTICAL_ALONE, True, test.analytical)]
-    predictions += [(CALIBRATED.format(one.device), one.fair, one.cycles) for one in calibrated]
-    for unit in ("cycles", "us"):
-        predictions.append(
-            (OF_OTHERS.format(unit), True, _roofline([_fitted(train.of(d), unit) for d in train.devices], test, unit))
-        )
-    own = _roofline([_fitted(test, "cycles")], test, "cycles")
-    predictions.append((OF_TARGET, False, own))
-    return [Baseline(n, fair, merits(p, test.y), percentage_errors(p, test.y)) for n, fair, p in predictions]
-
-
-def _fitted(rows: LearningRows, unit: str) -> CalibratedRoofline:
-    """Return the three fitted numbers of a device, the overhead in cycles or in microseconds."""
-    per = KILO * rows.clock_ghz if unit == "us" else np.ones(len(rows.y))
-    return fit_roofline(rows.arithmetic / per, rows.memory / per, rows.y / per)
-
-
-def _roofline(devices: list[CalibratedRoofline], test: LearningRows, unit: str) -> np.ndarray:
-    per = KILO * test.clock_ghz if unit == "us" else np.ones(len(test.y))
-    return mean_roofline(devices)(test.arithmetic / per, test.memory / per) * per

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dse.hardware.presets import load_gpu
-from dse.prediction.features import ANALYTICAL, DEMANDS, demands, feature_names
+from dse.prediction.features import DEMANDS, demands
 from dse.workload.operators.attention import Attention, attention_operator
 from dse.workload.operators.gemm import Gemm, gemm_operator
 from dse.workload.operators.vector import vector_operator
@@ -67,8 +67,3 @@ def test_demands_do_not_depend_on_the_candidate(kind):
     assert kind == 1 or any("split" in c.label for c in few.candidates)
     values = [np.asarray(demands(c.kernel, H100)) for c in few.candidates]
     assert np.allclose(values, values[0], rtol=1e-4)
-
-
-def test_names_of_features():
-    assert feature_names("plain") == tuple(DEMANDS)
-    assert feature_names("residual")[-1] == ANALYTICAL

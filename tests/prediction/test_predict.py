@@ -248,8 +248,8 @@ def test_a_predictor_of_a_long_name_with_large_errors_fits_too(prediction, capsy
 def test_a_plot_holds_predicted_and_measured_times_of_the_target(prediction):
     (found,) = prediction.transfers.values()
     frame = predicted_against_measured(found)
-    assert frame["measured_us"].to_numpy() == pytest.approx(found.test.frame["latency_us"].to_numpy())
-    off = 100 * (frame["predicted_us"] / frame["measured_us"] - 1).abs()
+    assert frame["measured"].to_numpy() == pytest.approx(found.test.frame["latency_us"].to_numpy())
+    off = 100 * (frame["predicted"] / frame["measured"] - 1).abs()
     assert off.mean() == pytest.approx(found.chosen.target["error"], rel=1e-6)
     assert "figure-predicted-0" in predict_page_html(prediction)
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -32,21 +33,45 @@ def run_watts(
     ``frame``: with ``tp``; ``models``: what times the kernels of each of its devices. ``own_time``: as long as the
     timing model and the engine say, else kernels and waits are stretched alike to the measured time.
     """
-    parts = []
-    for device, mine in frame.groupby("device", sort=True):
-        used = models[str(device)]
-        rows = network_rows(mine, used.sheet, skipped)
-        if rows is None:
-            continue
-        table, places = predicted_runs(used.model, rows)
-        runs = can_run(table["predicted_us"])
-        if not runs.all():
-            skipped[f"{used.sheet.title} runs none of the kernels of a run"] += int((~runs).sum())
-        board = _Board(rows, places, used.model, model, used.sheet.record())
-        ratio = np.ones(len(table)) if own_time else (table["latency_us"] / table["predicted_us"]).to_numpy()
-        watts = [board.watts(int(i), float(ratio[i])) for i in np.flatnonzero(runs)]
-        parts.append(table[runs].assign(predicted_w=watts))
+    found = [
+        device_watts(mine, models[str(device)], model, own_time, skipped)
+        for device, mine in frame.groupby("device", sort=True)
+    ]
+    parts = [device.table for device in found if device is not None]
     return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
+
+
+class DeviceWatts(NamedTuple):
+    """The runs of one device that its kernels can carry out: ``table`` with ``predicted_w``; their ``steps`` and
+    ``engines``, and the kernel of each distinct operator that these name by its place."""
+
+    table: pd.DataFrame
+    steps: tuple[tuple[Step, ...], ...]
+    engines: tuple[Engine, ...]
+    kernels: Kernel
+
+
+def device_watts(
+    frame: pd.DataFrame, used: DeviceModel, model: BoardPower, own_time: bool, skipped: Skipped
+) -> DeviceWatts | None:
+    """Return the runs of one device as :func:`run_watts` does, None where none is left."""
+    rows = network_rows(frame, used.sheet, skipped)
+    if rows is None:
+        return None
+    table, places = predicted_runs(used.model, rows)
+    runs = can_run(table["predicted_us"])
+    if not runs.all():
+        skipped[f"{used.sheet.title} runs none of the kernels of a run"] += int((~runs).sum())
+    board = _Board(rows, places, used.model, model, used.sheet.record())
+    ratio = np.ones(len(table)) if own_time else (table["latency_us"] / table["predicted_us"]).to_numpy()
+    kept = [int(i) for i in np.flatnonzero(runs)]
+    watts = [board.watts(i, float(ratio[i])) for i in kept]
+    return DeviceWatts(
+        table[runs].assign(predicted_w=watts),
+        tuple(rows.steps[i] for i in kept),
+        tuple(rows.engines[i] for i in kept),
+        jax.tree.map(lambda x: x[places], rows.operators.kernels),
+    )
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,6 @@
 import numpy as np
 import pandas as pd
 
-from dse.base.units import KILO
 from dse.prediction.merits import inlier_ratio
 from dse.prediction.predict import ranked
 from dse.prediction.transfer import Transfer
@@ -40,16 +39,15 @@ def inlier_curves(transfer: Transfer) -> pd.DataFrame:
 
 
 def predicted_against_measured(transfer: Transfer) -> pd.DataFrame:
-    """Return each row of the target by the predictor chosen without it: ``shape``, ``measured_us``, ``predicted_us``
-    and ``analytical_us``, the timing model's alone [us]."""
+    """Return each row of the target by the predictor chosen without it: ``shape``, ``measured``, ``predicted`` and
+    ``analytical``, what the model predicts alone; in the quantity's unit, us or W."""
     test, chosen = transfer.test, transfer.chosen
-    per = KILO * test.clock_ghz  # cycles of a microsecond
     return pd.DataFrame(
         {
             "shape": test.frame["shape"],
-            "measured_us": test.y / per,
-            "predicted_us": chosen.fitted.many(test.rows(chosen.mode).x) / per,
-            "analytical_us": test.analytical / per,
+            "measured": test.y / test.per_unit,
+            "predicted": chosen.fitted.many(test.rows(chosen.mode).x) / test.per_unit,
+            "analytical": test.analytical / test.per_unit,
         }
     )
 

@@ -6,6 +6,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from dse.prediction.merits import THRESHOLDS
+from dse.prediction.quantities import Quantity
 from dse.reports.common.figures import BASELINE, BEST, EFFECT, GREY, INK, layout
 
 COLOURS = {"predictor": (EFFECT, BEST, "#56B4E9"), "baseline": (BASELINE, "#E69F00", "#CC79A7"), "reference": (GREY,)}
@@ -16,17 +17,17 @@ NEAR = 0.2
 """Error at which the dotted lines of predicted against measured stand [1]."""
 
 
-def predicted_figure(frame: pd.DataFrame, predictor: str) -> go.Figure:
-    """Draw predicted over measured times of the target's rows, by the chosen ``predictor`` and the timing model alone:
+def predicted_figure(frame: pd.DataFrame, predictor: str, quantity: Quantity) -> go.Figure:
+    """Draw predicted over measured ``quantity`` of the target's rows, by the chosen ``predictor`` and the model alone:
     on the line both are equal, and between the dotted ones within 20 %."""
-    figure = go.Figure()
+    figure, unit = go.Figure(), quantity.unit
     for column, name, colour in (
-        ("analytical_us", "timing model alone", GREY),
-        ("predicted_us", f"{predictor}, chosen", EFFECT),
+        ("analytical", f"{quantity.model} alone", GREY),
+        ("predicted", f"{predictor}, chosen", EFFECT),
     ):
-        hover = f"%{{text}}<br>{escape(name)}: %{{y:.4g}} us, measured %{{x:.4g}} us<extra></extra>"
+        hover = f"%{{text}}<br>{escape(name)}: %{{y:.4g}} {unit}, measured %{{x:.4g}} {unit}<extra></extra>"
         figure.add_scatter(
-            x=frame["measured_us"],
+            x=frame["measured"],
             y=frame[column],
             text=frame["shape"].map(lambda shape: escape(str(shape))),
             mode="markers",
@@ -34,14 +35,14 @@ def predicted_figure(frame: pd.DataFrame, predictor: str) -> go.Figure:
             marker={"color": colour, "size": 5, "opacity": 0.6},
             hovertemplate=hover,
         )
-    ends = [frame["measured_us"].min(), frame["measured_us"].max()]
+    ends = [frame["measured"].min(), frame["measured"].max()]
     for off, dash in ((0.0, "solid"), (NEAR, "dot"), (-NEAR, "dot")):
         line = {"color": INK, "width": 1, "dash": dash}
         figure.add_scatter(
             x=ends, y=[(1.0 + off) * x for x in ends], mode="lines", line=line, showlegend=False, hoverinfo="skip"
         )
-    figure.update_xaxes(title_text="measured [us]", type="log")
-    figure.update_yaxes(title_text="predicted [us]", type="log")
+    figure.update_xaxes(title_text=f"measured [{unit}]", type="log")
+    figure.update_yaxes(title_text=f"predicted [{unit}]", type="log")
     layout(figure, 460)
     return figure.update_layout(legend={"x": 0.01, "y": 0.99, "xanchor": "left", "yanchor": "top"})
 

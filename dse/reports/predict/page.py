@@ -7,6 +7,7 @@ import pandas as pd
 
 from dse.base.skipped_rows import lines
 from dse.prediction.predict import PredictAnswer
+from dse.prediction.quantities import TIME
 from dse.prediction.transfer import Transfer
 from dse.reports.common.page_parts import document, figure_section, note, row, section, table, write_document
 from dse.reports.predict import data as predict_data
@@ -20,7 +21,8 @@ def write_predict_page(answer: PredictAnswer, path: Path) -> None:
 
 def predict_page_html(answer: PredictAnswer) -> str:
     """Return the page as one HTML document that loads nothing."""
-    title = f"{answer.target} predicted from {Path(answer.table).name}"
+    what = "" if answer.quantity is TIME else f"{answer.quantity.name} of "
+    title = f"{what}{answer.target} predicted from {Path(answer.table).name}"
     sentences = "".join(f"<p>{escape(sentence)}</p>" for sentence in answer.sentences())
     notes = "".join(map(note, (*answer.notes, *lines(answer.skipped))))
     parts = [f"<h1>{escape(title)}</h1>", f'<section class="answer">{sentences}</section>', notes]
@@ -36,6 +38,7 @@ STUDIES = {
     "feature_study": "Features removed: error of the chosen predictor on the target [%]",
     "versions": "One software version predicting another: error [%]",
     "fewer_sms": "Fewer SMs predicting more: error [%]",
+    "host_counters": "A host's counters among the features, and without them: error with shape families left out [%]",
     "host_to_target": "Host to target, shape families left out: the host's measured time is a feature",
 }
 
@@ -47,7 +50,9 @@ def _operator(name: str, transfer: Transfer, number: int) -> list[str]:
     learned = f"Learned on {counts[0]} of {devices}, judged on {counts[1]} of the target."
     features = [{"mode": mode, **one} for mode, rows in transfer.ranking.items() for one in rows]
     chosen = f"{transfer.chosen.name} ({transfer.chosen.mode})"
-    against = predict_figures.predicted_figure(predict_data.predicted_against_measured(transfer), chosen)
+    against = predict_figures.predicted_figure(
+        predict_data.predicted_against_measured(transfer), chosen, transfer.train.quantity
+    )
     equal = "On the line prediction and measurement are equal; between the dotted lines they are within 20 %."
     return [
         figure_section(f"{name}: predicted against measured", equal, against, f"figure-predicted-{number}"),

@@ -3,15 +3,18 @@
 from rich.console import Console
 from rich.table import Table
 
+from dse.prediction.baselines import CALIBRATED, OF_OTHERS, OF_TARGET, SHARE_OF_OTHERS, SHARE_OF_TARGET
 from dse.prediction.predict import PredictAnswer, ranked
-from dse.prediction.transfer import ANALYTICAL_ALONE, CALIBRATED, OF_OTHERS, OF_TARGET, Transfer
+from dse.prediction.quantities import QUANTITIES
+from dse.prediction.transfer import Transfer
 from dse.reports.common.terminal_parts import plain_table, print_notes, say
 
-BASELINES = {
-    ANALYTICAL_ALONE: "analytical model",
+BASELINES = {f"{quantity.model} alone": quantity.model for quantity in QUANTITIES.values()} | {
     OF_OTHERS.format("cycles"): "others' roofline, cycles",
     OF_OTHERS.format("us"): "others' roofline, us",
     OF_TARGET: "target's own roofline",
+    SHARE_OF_OTHERS: "others' share of limit",
+    SHARE_OF_TARGET: "target's own share",
 }
 """Baseline -> what it is called where there is little room."""
 
@@ -35,7 +38,19 @@ def print_predict(answer: PredictAnswer, console: Console) -> None:
             f"from {answer.host} as host, families out: {row['op']} {row['dtype']} {row['predictor']} ({row['mode']})"
         )
         say(console, f"{line} {row['e_out_families']['error']:.1f} %")
+    for row in _least(answer.studies.get("host_counters", [])):
+        what = f"with {row['counters']} counters of the host" if row["counters"] else "without them"
+        line = f"{what}, families out: {row['op']} {row['dtype']} {row['predictor']} ({row['mode']})"
+        say(console, f"{line} {row['e_out_families']['error']:.1f} %")
     print_notes(answer.skipped, answer.notes, console)
+
+
+def _least(rows: list[dict]) -> list[dict]:
+    """Return the best predictor with counters and the best without, of each operator and data type."""
+    best: dict[tuple, dict] = {}
+    for row in rows:  # in the order of their errors
+        best.setdefault((row["op"], row["dtype"], row["counters"]), row)
+    return list(best.values())
 
 
 def _ranking(title: str, transfer: Transfer) -> Table:
