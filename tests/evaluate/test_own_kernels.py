@@ -1,6 +1,7 @@
 """Programs with kernels of their own: XLA's results, and XLA's program where the kernels cannot be lowered."""
 
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -8,11 +9,13 @@ import jax
 import numpy as np
 import pytest
 
+from benchmarks.scaling import cheapest
 from dse.evaluate import by_workload, own_kernels, space_program
 from dse.evaluate.groups import Groups
 from dse.evaluate.infeasibility import Reasons
 from dse.evaluate.platform import CUDA, PLATFORMS, platform_of_device, traced_for
 from dse.evaluate.space_program import Evaluator
+from dse.grid.shard import Shard, SpaceEvaluator
 from dse.space import designs
 from dse.space.space import Space, space_from_mapping
 from tests.conftest import SMALL
@@ -52,6 +55,28 @@ def test_kernels_give_the_results_of_the_other_program(
     np.testing.assert_array_equal(found.pop("code"), expected.pop("code"))
     for name, values in expected.items():
         np.testing.assert_allclose(found[name], values, rtol=1e-5 if name.endswith("_ms") else 4e-6, err_msg=name)
+
+
+def test_a_sweep_by_kernels_has_the_front_of_the_other_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What it reduces is written and no more, so that kernels leave out what objectives do not need."""
+    objectives = ["gemm.time_ms", "gemm.energy_j", "die_mm2"]
+    content = cheapest(10**4, tmp_path).content | {"objectives": [{"value": x, "goal": "min"} for x in objectives]}
+    space = space_from_mapping(content, "here", "cheap", tmp_path)
+    monkeypatch.setattr(by_workload, "MOST_DESIGNS", 0)
+    quick, found = PLATFORMS["cpu"].quick, []
+    for kernels in ("interpreted", "xla"):
+        here = replace(CUDA, kernels=kernels, options=quick, quick=quick, kernel_block=4096, chunk=4096)
+        monkeypatch.setitem(PLATFORMS, "cpu", here)
+        evaluator = SpaceEvaluator(space, reduced=True)
+        accumulator = evaluator.shard(Shard(0, 0, space.size), False).accumulator
+        found.append((accumulator.arrays(), evaluator.designs(np.arange(0, space.size, 97)).to_pandas()))
+    (mine, my_designs), (theirs, their_designs) = found
+    assert mine.keys() == theirs.keys()
+    for name, values in theirs.items():
+        if np.issubdtype(np.asarray(values).dtype, np.floating):
+            np.testing.assert_allclose(mine[name], values, rtol=4e-6, err_msg=name)
+    for name in their_designs.select_dtypes("number"):
+        np.testing.assert_allclose(my_designs[name], their_designs[name], rtol=1e-5, atol=1e-9, err_msg=name)
 
 
 def test_where_they_do_not_lower_the_other_program_runs_and_it_is_said_once(
