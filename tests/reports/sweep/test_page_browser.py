@@ -3,6 +3,7 @@
 import re
 import shutil
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -151,6 +152,14 @@ const bottom = (selector) => document.querySelector(selector).getBoundingClientR
 return ["h1", ".numbers", ".answer", ".caveats", "#pareto .plotly-graph-div"].map(bottom);
 """
 
+CUT = """
+const within = (t, p) => t.top >= p.top - 1 && t.bottom <= p.bottom + 1 && t.left >= p.left - 1;
+return [...document.querySelectorAll(".js-plotly-plot")].flatMap((plot) =>
+  [...plot.querySelectorAll(".xtitle, .ytitle")].map((e) => [e.textContent, e.getBoundingClientRect()])
+    .filter(([, b]) => b.width > 0 && !within(b, plot.getBoundingClientRect())).map(([text]) => text));
+"""
+"""Titles of axes that reach beyond their plot."""
+
 
 @pytest.fixture
 def sized(browser: Any) -> Iterator[Callable[[int, int], None]]:
@@ -174,6 +183,19 @@ def test_question_answer_numbers_and_plot_are_on_the_first_screen(
     assert max(browser.execute_script(FIRST_SCREEN)) <= height
     texts = ".lead, h1, .numbers div > *, .answer p, .choose label, .caveats summary"
     assert browser.execute_script(OVERLAPS, texts) == []
+    assert browser.execute_script(CUT) == []
+
+
+def test_a_long_title_of_a_low_plot_has_several_lines(shown: Any, sized: Any, result: SweepResult) -> None:
+    first, *others = result.space.objectives
+    long = replace(first, name=f"{first.name} + 0 * ({' + '.join([first.name] * 4)})")
+    front, base, sample = (
+        frame.assign(**{long.name: frame[first.name]}) for frame in (result.front, result.baseline, result.sample)
+    )
+    space = replace(result.space, objectives=(long, *others))
+    sized(390, 600)
+    browser = shown(replace(result, space=space, front=front, baseline=base, sample=sample), 390)
+    assert browser.execute_script(CUT) == []
 
 
 def test_an_axis_of_the_space_lies_across(shown: Any, result: SweepResult) -> None:

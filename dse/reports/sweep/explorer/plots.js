@@ -1,6 +1,7 @@
 /* Plots of any two objectives or axes. */
 
 const FRONT_TRACE = 2; /* its place among the traces */
+const LETTER = 6.6; /* mean width of a letter of a title [px] */
 const plots = state.plots.map((_, k) => byId(`explorer-plot-${k}`));
 
 /* The front without what another design betters in x and y alone; all of its edge is among the designs drawn. */
@@ -55,10 +56,19 @@ function traces(x, y) {
       ...faint(0.8)},
   ];
 }
-function axisLayout(o) {
-  const scale = {...o.scale};
-  return {...scale, title: {text: escaped(o.trust ? `${o.title}, ${o.trust}` : o.title), standoff: 8}, tickangle: 0, showline: true, linecolor: GREY,
-    ticks: "outside", ticklen: 4, zeroline: false, gridcolor: GRID};
+/* The title of an axis in lines that fit its length [px], broken between words. */
+function titleLines(o, length) {
+  const lines = [""], most = Math.max(Math.floor(length / LETTER), 10);
+  for (const word of (o.trust ? `${o.title}, ${o.trust}` : o.title).split(" ")) {
+    const last = lines[lines.length - 1];
+    if (last && last.length + word.length >= most) lines.push(word);
+    else lines[lines.length - 1] = last ? `${last} ${word}` : word;
+  }
+  return lines;
+}
+function axisLayout(o, lines) {
+  return {...o.scale, title: {text: lines.map(escaped).join("<br>"), standoff: 8}, tickangle: 0, showline: true,
+    linecolor: GREY, ticks: "outside", ticklen: 4, zeroline: false, gridcolor: GRID};
 }
 /* The baseline's name beside its diamond, on the worse side, where no front is. */
 function pointOut(x, y) {
@@ -81,10 +91,13 @@ function drawPlot(k) {
   const [x, y] = state.plots[k].map((i) => quantities[i]);
   const named = data.baseline !== null && x.baseline !== null && y.baseline !== null;
   plots[k].setAttribute("aria-label", `plot of ${y.title} over ${x.title}`);
-  const layout = {height: heightOf(plots[k]), margin: {l: 70, r: 16, t: 30, b: 54}, showlegend: false, dragmode: "zoom",
+  const height = heightOf(plots[k]), below = titleLines(x, plots[k].clientWidth - 86);
+  const beside = titleLines(y, height - 84);
+  const margin = {l: 54 + 16 * beside.length, r: 16, t: 30, b: 38 + 16 * below.length};
+  const layout = {height, margin, showlegend: false, dragmode: "zoom",
     hovermode: "closest", font: {family: FONT, size: 12, color: INK}, paper_bgcolor: "white", plot_bgcolor: "white",
-    hoverlabel: {font: {family: FONT, size: 12}, align: "left", bgcolor: "white"}, xaxis: axisLayout(x),
-    yaxis: axisLayout(y), annotations: named ? [pointOut(x, y)] : [], selections: [],
+    hoverlabel: {font: {family: FONT, size: 12}, align: "left", bgcolor: "white"}, xaxis: axisLayout(x, below),
+    yaxis: axisLayout(y, beside), annotations: named ? [pointOut(x, y)] : [], selections: [],
     uirevision: state.plots[k].join(" "), selectionrevision: picks};
   drawing += 1;
   const done = () => { drawing -= 1; };
