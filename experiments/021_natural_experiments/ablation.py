@@ -98,9 +98,22 @@ def without_passes() -> AbstractContextManager[Any]:
     return patch.object(of_pairs, "quantising_us", lambda model, rows: 0.0)
 
 
+def tiles_of_16_bits() -> AbstractContextManager[Any]:
+    """Narrow products in any tile of a tuned library, split along k where that pays, as products in 16 bits."""
+    return patch.object(of_pairs, "narrow_kernels", lambda *types: None)
+
+
+def hosts_by_prior() -> AbstractContextManager[Any]:
+    """Hosts of which no row was fitted at the prior of an eager call, whatever the operator and the host."""
+    return patch("experiments.common.vector_fit._of_unseen_hosts", lambda values, *rest: values)
+
+
 def _has(*devices: str) -> Callable[[Pair], bool]:
     return lambda pair: pair.kind == "products" and any(d in (pair.one, pair.other) for d in devices)
 
+
+EAGER = ("neusight__vector_fp32",)
+"""Tables of kernels that a host launches one by one."""
 
 REFITTED = (
     ("A100-SXM4-80GB", "H100-SXM5-80GB"),
@@ -120,6 +133,8 @@ CHANGES = (
     Change("zeros draw less", full_of_numbers, _has("T4"), refit=False),
     Change("power limit", never_limited, _has("T4", "A40", "L40S", "RTXA6000"), refit=False),
     Change("pass that quantises", without_passes, lambda pair: pair.kind == "data types", refit=False),
+    Change("published tiles", tiles_of_16_bits, lambda pair: pair.kind == "data types", refit=False),
+    Change("slowness of hosts", hosts_by_prior, lambda pair: pair.tables == EAGER, refit=False),
     Change("clusters of 4 and 8", pairs_of_ctas, _refitted, refit=True),
     Change("one law of the L2", kept_by_fit, _refitted, refit=True),
 )

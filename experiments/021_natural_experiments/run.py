@@ -4,7 +4,7 @@ Run with ``python experiments/021_natural_experiments/run.py [--quick] [--kinds 
 (twenty minutes on two cores). Each pair is predicted by fits that have seen neither member. Writes its table into the
 README beside this file, and the rows behind it into FOLDER where asked; ``--quick`` takes fewer rows and pairs and
 writes nothing; ``--kinds`` makes some kinds anew and keeps the others' lines; ``--ablation`` puts each change of the
-equations back, on few rows, and writes that table alone.
+equations back, on few rows, and writes that table alone, which takes ``--kinds``, too.
 """
 
 import argparse
@@ -39,6 +39,9 @@ KINDS = tuple(OPERATORS)
 
 WHOLE, QUICK = ("", 300, 300), ("products", 120, 120)
 """Kind of pairs, matched rows and fitted rows of a device, of a whole run and of a quick one."""
+
+ORDER = "Order of"
+"""How the line of the order of SET begins."""
 
 BEGIN, END = "<!-- written by run.py -->", "<!-- end -->"
 BEGIN_CHANGES, END_CHANGES = "<!-- written by run.py --ablation -->", "<!-- end of changes -->"
@@ -118,8 +121,8 @@ def order(fits: of_pairs.Fits, most: int) -> dict[str, float]:
     return found | {"shapes": float(len(shapes))}
 
 
-def markdown(lines: pd.DataFrame, tau: dict[str, float]) -> str:
-    """Return the tables of the README."""
+def markdown(lines: pd.DataFrame, ordered: str) -> str:
+    """Return the table of the README, and the lines below it; ``ordered``: what it says of the order of SET."""
     head = (
         "pair",
         "differs",
@@ -157,12 +160,21 @@ def markdown(lines: pd.DataFrame, tau: dict[str, float]) -> str:
         "",
         f"Better than both rooflines on {better} of {len(lines)} pairs; mean of all pairs {lines['ours'].mean():.3f}.",
     ]
-    members = ", ".join(map(short, SET))
-    text.append(
-        f"Order of {members} on {tau['shapes']:.0f} shapes, each predicted by a fit without it: Kendall's tau-b "
-        f"{tau['ours']:.2f}, the data sheet's roofline {tau['sheet']:.2f}."
+    return "\n".join([*text, ordered])
+
+
+def order_line(tau: dict[str, float]) -> str:
+    """Return what the README says of the order of SET, from what :func:`order` found."""
+    return (
+        f"{ORDER} {', '.join(map(short, SET))} on {tau['shapes']:.0f} shapes, each predicted by a fit without it: "
+        f"Kendall's tau-b {tau['ours']:.2f}, the data sheet's roofline {tau['sheet']:.2f}."
     )
-    return "\n".join(text)
+
+
+def order_before() -> str:
+    """Return what the README says of the order of SET."""
+    lines = (HERE / "README.md").read_text(encoding="utf-8").splitlines()
+    return next(line for line in lines if line.startswith(ORDER))
 
 
 def log_error(fits: of_pairs.Fits, pair: Pair) -> float | None:
@@ -171,11 +183,19 @@ def log_error(fits: of_pairs.Fits, pair: Pair) -> float | None:
     return None if len(table) < LEAST_ROWS else score(table["ours"].to_numpy(), table["measured"].to_numpy()).log_error
 
 
-def what_changes_buy() -> str:
-    """Return the table of pairs with each change put back, and that of what set its coefficients."""
-    some = [pair for pair in pairs() if pair.kind in ("products", "data types")]
+def what_changes_buy(kinds: Sequence[str]) -> str:
+    """Return the table of pairs with each change put back, and that of what set its coefficients; of some ``kinds``
+    alone, the others' lines stay as ``changes.csv`` has them."""
+    every = [pair for pair in pairs() if pair.kind == "products" or any(c.concerns(pair) for c in CHANGES)]
+    some = [pair for pair in every if not kinds or pair.kind in kinds]
     table = ablation(some, of_pairs.Fits(WHOLE[2]), log_error)
+    if kinds:
+        before = pd.read_csv(HERE / "changes.csv", index_col="pair")
+        table = pd.concat([before[~before.index.isin([pair.name for pair in some])], table])
+        table = table.reindex([pair.name for pair in every if pair.name in table.index])
     names = ["as it is", *(change.name for change in CHANGES)]
+    table = table.reindex(columns=names)
+    table.round(4).to_csv(HERE / "changes.csv", index_label="pair")
     text = ["| pair | " + " | ".join(names) + " |", "|---" * (len(names) + 1) + "|"]
     for name, row in table.iterrows():
         text.append(f"| {name} | " + " | ".join("" if np.isnan(row[n]) else f"{row[n]:.3f}" for n in names) + " |")
@@ -203,7 +223,7 @@ def main() -> None:
     parser.add_argument("--ablation", action="store_true", help="each change put back, on few rows")
     arguments = parser.parse_args()
     if arguments.ablation:
-        write(what_changes_buy(), BEGIN_CHANGES, END_CHANGES)
+        write(what_changes_buy(arguments.kinds or ()), BEGIN_CHANGES, END_CHANGES)
     else:
         whole(arguments.quick, arguments.kinds or (), arguments.out)
 
@@ -229,7 +249,8 @@ def whole(quick: bool, kinds: Sequence[str], out: Path | None) -> None:
         scored = pd.concat([before[~before["kind"].isin(kinds)], scored]).sort_values(
             "kind", key=_places, kind="stable"
         )
-    text = markdown(scored, order(fits, most))
+    ordered = order_line(order(fits, most)) if not kinds or "products" in kinds else order_before()
+    text = markdown(scored, ordered)
     print(text)
     if out:
         out.mkdir(parents=True, exist_ok=True)

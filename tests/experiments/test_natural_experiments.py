@@ -95,6 +95,17 @@ def test_what_a_change_puts_back() -> None:
     assert next(p for p in parameters("matrix") if p.name == "kept").stage == "fixed"
 
 
+def test_types_that_were_never_fitted_have_published_tiles_and_the_costs_of_16_bits() -> None:
+    shipped = predictions.narrow_kernels("fp8", "fp8", "hopper", "vllm")
+    with predictions.types_never_fitted():
+        found = predictions.gemm.narrow_kernels("fp8", "fp8", "hopper", "trtllm-1.3.0")
+        assert found == shipped._replace(implementation="") and found.tiles and shipped.implementation
+        assert predictions.gemm.narrow_kernels("bf16", "bf16", "hopper") is None
+        with ablation.tiles_of_16_bits():
+            assert predictions.gemm.narrow_kernels("fp8", "fp8", "hopper") is None
+    assert predictions.gemm.narrow_kernels("fp8", "fp8", "hopper", "vllm") == shipped
+
+
 def test_every_changed_coefficient_names_what_set_it() -> None:
     found = ablation.coefficients()
     assert len(found) == len(ablation.SET_BY) + len(ablation.WITHOUT_ECC)
