@@ -13,6 +13,7 @@ from dse.workload.implementation import IMPLEMENTATIONS, KINDS
 from dse.workload.kernel import Kernel
 from dse.workload.operator import Operator
 from dse.workload.operators.expert_products import EXPERTS
+from dse.workload.operators.forms import usual_form
 from dse.workload.operators.narrow_products import NARROW
 from dse.workload.workload import Workload
 
@@ -21,8 +22,9 @@ WORDS = {NARROW: "in narrow types", EXPERTS: "of experts"}
 
 
 def fitted_products(operator: Operator) -> set[str]:
-    """Return the calibrated implementations of narrow products and of experts that all kernels of an operator are of;
-    none where some are of others."""
+    """Return the calibrated implementations of narrow products and of experts that all kernels of an operator are of,
+    in its usual form; none where some are of others."""
+    (operator,) = usual_form([operator]) or [operator]
     kernels = [c.kernel for c in operator.candidates if isinstance(c.kernel, Kernel)]
     names = {IMPLEMENTATIONS[int(kernel.implementation)] for kernel in kernels}
     known = {name for name in names if KINDS[name] in (NARROW, EXPERTS) and name in shipped_implementations()}

@@ -42,3 +42,11 @@ def test_a_gpu_that_was_not_measured_gets_the_errors_of_others():
     assert "left out" in found.source and "GPUs" in found.source
     name = implementations(workload("fp8", "gh200")).pop()
     assert any(r.gpu == UNSEEN for r in implementation_calibration(name).error_quantiles)
+
+
+def test_products_of_latent_attention_are_those_of_its_usual_form():
+    target = Target.of([preset_sheet("h200").numbers()], TUNED)
+    made = load_workload("deepseek_v3:phase=prefill,prompt=512,dtype=fp8_block,tp=8", target).operators
+    product = next(o for o in made if o.name == "key_value_projection_experts")
+    other = next(o for o in made if o.name == "query_projection_experts")
+    assert len(product.forms) == 2 and fitted_products(product) == fitted_products(other) != set()

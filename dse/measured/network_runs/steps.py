@@ -24,6 +24,7 @@ from dse.workload.networks.names import network_of
 from dse.workload.networks.network import Network
 from dse.workload.operator import Operator
 from dse.workload.operators.attention_library import attention_libraries
+from dse.workload.operators.forms import usual_form
 from dse.workload.serving_engine import Engine, engine_of
 from dse.workload.target import Target
 
@@ -125,7 +126,8 @@ class Steps:
         return min(serving.requests, most) * serving.replicas
 
     def step(self, operators: tuple[Operator, ...], phase: str, batch: float, runs: float, others: bool) -> Step:
-        """The pass of some ``operators``, which join the distinct ones."""
+        """The pass of some ``operators``, in the form that engines run; they join the distinct ones."""
+        operators = tuple(usual_form(operators))
         places = np.array([self._place(operator) for operator in operators])
         repeats = np.array([operator.repeats for operator in operators])
         reductions = sum(operator.repeats for operator in operators if operator.kind == "all_reduce")

@@ -228,7 +228,7 @@ def _host(serving: Serving, phase: str, operators: list[Operator]) -> Host:
     attention has a host of its own (vllm-project/vllm data_parallel; sglang's dp attention)."""
     if serving.engine is None:
         return Host()
-    operators = list(usual_form(operators))
+    operators = usual_form(operators)
     reductions = sum(op.repeats for op in operators if op.kind == "all_reduce")
     served = {"prompts" if phase == "prefill" else "requests": float(serving.requests)}
     return serving.engine.host(sum(op.repeats for op in operators), reductions, **served)

@@ -31,13 +31,15 @@ def either(first: str, ones: Sequence[Operator], second: str, others: Sequence[O
     return [_joined(first, one, second, other) for one, other in zip(*filled, strict=True)]
 
 
-def usual_form(operators: Sequence[Operator]) -> Iterator[Operator]:
-    """Yield the operators of the first form alone, as where others have measured one."""
+def usual_form(operators: Sequence[Operator]) -> list[Operator]:
+    """Return the operators of the first form alone, as where others have measured one."""
+    found = []
     for operator in operators:
         form = operator.forms[0]
         kept = tuple(candidate for candidate in operator.candidates if candidate.form == form)
         if not is_nothing(kept[0]):
-            yield replace(operator, candidates=kept) if len(kept) < len(operator.candidates) else operator
+            found.append(replace(operator, candidates=kept) if len(kept) < len(operator.candidates) else operator)
+    return found
 
 
 def is_nothing(candidate: Candidate) -> bool:
@@ -49,8 +51,7 @@ def _joined(first: str, one: Operator | None, second: str, other: Operator | Non
     shown = one or other
     assert shown is not None  # a place is no longer than the longer form
     candidates = [*_of(first, one, ""), *_of(second, other, _told(other, shown))]
-    operands = (one.operands if one else frozenset()) | (other.operands if other else frozenset())
-    return replace(shown, candidates=tuple(candidates), operands=operands)
+    return replace(shown, candidates=tuple(candidates))
 
 
 def _told(operator: Operator | None, shown: Operator) -> str:

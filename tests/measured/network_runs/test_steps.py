@@ -48,3 +48,14 @@ def test_a_checkpoint_in_four_bits_runs_in_four_bits():
     rows, _ = runs({"group": "x_gpt-oss-20b", "dtype": "mxfp4"}, {"group": "x_gpt-oss-20b", "dtype": "bf16"})
     us = predicted_runs(MODEL, rows)[0]["predicted_us"]
     assert us[0] < 0.75 * us[1]
+
+
+def test_latent_attention_runs_in_the_form_of_engines():
+    """Of prompts keys and values are made, of decode steps heads attend latents: no form is chosen kernel by kernel."""
+    rows, _ = runs({"op": "serving_tpot", "group": "x_DeepSeek-V2-Lite", "batch": 4.0, "seq_q": 512.0, "seq_kv": 8.0})
+    names = [str(name) for name in rows.operators.table["name"]]
+    assert any(name.startswith("key_value_projection") for name in names)
+    assert not any(label.endswith("no kernel") for label in rows.operators.labels)
+    forms = [label.partition(":")[0] for label in rows.operators.labels]
+    for row in set(rows.operators.row[[form in ("made", "absorbed") for form in forms]].tolist()):
+        assert len({form for form, its in zip(forms, rows.operators.row, strict=True) if its == row}) == 1

@@ -38,14 +38,14 @@ def test_attentions_stand_in_one_place_and_what_is_missing_is_no_kernel():
 
 
 def test_the_usual_form_is_the_first_alone():
-    found = list(usual_form(either("made", ONES, "absorbed", OTHERS)))
+    found = usual_form(either("made", ONES, "absorbed", OTHERS))
     assert [o.name for o in found] == [o.name for o in ONES]
     for operator, alone in zip(found, ONES, strict=True):
         assert [c.kernel for c in operator.candidates] == [c.kernel for c in alone.candidates]
 
 
 def test_operators_without_forms_stay():
-    assert list(usual_form(ONES)) == ONES
+    assert usual_form(ONES) == ONES
 
 
 @pytest.mark.parametrize("model", [Amali(), Mdm(), Roofline()], ids=lambda model: type(model).__name__)
