@@ -2,12 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import jax
 import numpy as np
 import pyarrow as pa
 
+from dse.base.compilation import threads
 from dse.evaluate.infeasibility import Masks, reasons_of
 from dse.evaluate.platform import platform_of_device
 from dse.evaluate.variants.evaluator import VariantsEvaluator, evaluator_of
@@ -35,8 +37,8 @@ class EvaluatedDesigns:
 class BatchModel:
     """The model of a space, called with the numbers of designs; ``expected``: designs in all, if known.
 
-    ``chunk``: designs evaluated together at most, a generation of the platform by default; ``devices``: of which the
-    first evaluates, this process's by default.
+    ``chunk``: designs evaluated together at most, a generation of the platform by default; ``devices``: which evaluate,
+    this process's by default.
     """
 
     def __init__(
@@ -68,7 +70,7 @@ class BatchModel:
         self._evaluator.compile()
 
     def __call__(self, index: np.ndarray) -> EvaluatedDesigns:
-        """Evaluate designs by number; more than a chunk go one chunk after another."""
+        """Evaluate designs by number; of more than a chunk the devices take chunks in turn."""
         return self.of(index, designs.with_links(self.space, self.space.at(index)))
 
     def baseline(self) -> EvaluatedDesigns:
@@ -77,17 +79,24 @@ class BatchModel:
 
     def of(self, index: np.ndarray, columns: designs.Columns) -> EvaluatedDesigns:
         """Evaluate designs that are given as columns of axes and links."""
-        step = self.chunk
-        parts = [
-            self._evaluator({name: values[start : start + step] for name, values in columns.items()})
-            for start in range(0, len(index), step)
-        ]
+        starts = range(0, len(index), self.chunk)
+        if len(starts) == 1 or len(self._evaluator.devices) == 1:
+            parts = [self._part(columns, start) for start in starts]
+        else:
+            with threads(len(self._evaluator.devices)) as pool:
+                parts = list(pool.map(partial(self._part, columns), starts))
         results = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
         code, lacking = self.reasons.add_non_finite(results.pop("code"), results)
         costs = np.stack([o.sign * results[o.name].astype(float) for o in self.space.objectives], axis=1)
         blank = np.asarray(self.reasons.is_blank(code))
         violations = self._violation(code, columns, results, blank)
         return EvaluatedDesigns(index, columns, results, code, costs, violations, blank, lacking)
+
+    def _part(self, columns: designs.Columns, start: int) -> dict[str, np.ndarray]:
+        """Return the results of the chunk that begins at ``start``, by the device whose turn it is."""
+        devices, step = self._evaluator.devices, self.chunk
+        some = {name: values[start : start + step] for name, values in columns.items()}
+        return self._evaluator(some, None, devices[start // step % len(devices)])
 
     def _violation(self, code: np.ndarray, columns: designs.Columns, results: dict, blank: np.ndarray) -> np.ndarray:
         """Return the sum of the constraints' violations, 1 more for another reason, 2 more where no kernel runs."""
