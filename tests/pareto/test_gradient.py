@@ -2,7 +2,8 @@
 
 import json
 from dataclasses import replace
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -14,7 +15,9 @@ from dse.base.numerics import ceil_div, floor_div, smooth_steps
 from dse.base.pareto_filter import Box, pareto_mask
 from dse.cli import run_command
 from dse.grid.record import load_result
+from dse.pareto import gradient
 from dse.pareto.batch_model import BatchModel, EvaluatedDesigns
+from dse.pareto.fronts import thin_to
 from dse.pareto.gradient import LEAST_GAIN, OFF_GRID, Refinement, _Descents, dominates, refine
 from dse.pareto.smooth_model import Coordinates, Slopes, Smoothed, continuous_axes
 from dse.space import designs
@@ -69,6 +72,54 @@ def front(space: Space, model: BatchModel) -> dict[str, np.ndarray]:
 @pytest.fixture(scope="module")
 def refinement(space: Space, model: BatchModel, front: dict[str, np.ndarray]) -> Refinement:
     return refine(space, front, model)
+
+
+class Flat(NamedTuple):
+    """Stands in for the smooth model: the same values and slopes wherever a descent is."""
+
+    found: Slopes
+
+    def __call__(self, places: np.ndarray, staying: Any) -> Slopes:
+        return self.found
+
+    def staying(self, columns: Any) -> None:
+        return None
+
+
+def descents(costs: np.ndarray, objectives: int, smooth: Any = None) -> _Descents:
+    """Descents from designs with these ``costs``, without a model that evaluates them."""
+    found = object.__new__(_Descents)
+    found.space = SimpleNamespace(objectives=[None] * objectives)  # pyright: ignore[reportAttributeAccessIssue]
+    found.origin = SimpleNamespace(costs=costs)  # pyright: ignore[reportAttributeAccessIssue]
+    found.count, found.box, found.smooth, found.columns = len(costs), Box.of(costs), smooth, {}
+    found.member, found.lean = found._lanes()
+    found.costs, found.places = costs[found.member], np.full((len(found.member), 2), 0.5)
+    return found
+
+
+@pytest.mark.parametrize(("excess", "holds"), [(-0.5, False), (-0.021, False), (-0.019, True), (0.3, True)])
+def test_a_constraint_turns_a_descent_from_two_hundredths_before_it_breaks(excess: float, holds: bool) -> None:
+    """The objective falls towards lower values of the first axis alone; the constraint's excess grows there."""
+    costs = np.array([[1.0], [2.0]])
+    slopes = np.broadcast_to(np.array([[1.0, 0.0], [-1.0, 0.5]]), (2, 2, 2))
+    flat = Flat(Slopes(np.array([[1.0, excess], [2.0, excess]]), slopes))
+    direction = descents(costs, 1, flat)._directions(np.arange(2))
+    assert (np.abs(direction).max(axis=1) == 1).all()
+    if holds:  # lowers the objective and keeps the excess from growing
+        assert (direction @ slopes[0].T <= 1e-9).all() and (direction[:, 1] < -0.1).all()
+    else:
+        np.testing.assert_allclose(direction, [[-1.0, 0.0]] * 2, atol=1e-9)
+
+
+def test_of_too_many_members_descents_begin_from_the_whole_front(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gradient, "LANES", 30)
+    x = np.linspace(0.0, 1.0, 500)
+    costs = np.stack([1.0 + x, 2.0 - x], axis=1)
+    found = descents(costs, 2)
+    begun = np.unique(found.member)
+    assert begun.tolist() == thin_to(costs, 30).tolist()
+    assert begun[0] < 50 and begun[-1] > 450 and 5 < len(begun) <= 30
+    assert np.diff(begun).max() < 100
 
 
 def again(space: Space, model: BatchModel, axes: dict[str, Any]) -> Any:

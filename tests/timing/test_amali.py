@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import jax
+import jax.numpy as jnp
 import pytest
 
 from dse.base.errors import InputError
@@ -210,6 +211,23 @@ def test_latencies_in_series_pass_once_whatever_the_waves():
     missed = made(loop=loads, cold_bytes=40.0 * SMS, cold_distance=1e15)
     in_dram = in_l2 + float(gpu.dram_latency_ns) * CLOCK
     assert added({"serial_waits": 5.0}, to=missed) == pytest.approx(5 * in_dram, rel=1e-4)
+
+
+@pytest.mark.parametrize("ctas", [SMS, 160 * SMS])
+def test_the_last_stores_drain_through_the_l1_and_the_l2_once_whatever_the_waves(ctas):
+    gpu, kernel = load_gpu(A100), made(ctas=ctas)
+
+    def waits(l1, l2):
+        changes = {
+            "l1_latency_cycles": jnp.asarray(l1),
+            "l2_latency_ns": jnp.asarray(l2),
+            "l2_far_latency_ns": 0.0 * gpu.l2_mib,
+        }
+        return float(Amali()(kernel, gpu.with_attributes(changes)).long_scoreboard)
+
+    assert waits(30.0, 100.0) == pytest.approx(30 + 100 * CLOCK, rel=1e-6)
+    assert waits(80.0, 100.0) - waits(30.0, 100.0) == pytest.approx(50, rel=1e-4)
+    assert waits(30.0, 300.0) - waits(30.0, 100.0) == pytest.approx(200 * CLOCK, rel=1e-4)
 
 
 STREAM = {"cold_bytes": 1e8, "cold_distance": 1e15}

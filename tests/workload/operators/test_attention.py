@@ -1,9 +1,12 @@
 """Attention: masks, shared key-value heads, splits over the keys, and counts by hand."""
 
+from dataclasses import replace
+
 import pytest
 
 from dse.base.errors import InputError
-from dse.workload.operators.attention import Attention, attention_operator
+from dse.workload.operators.attention import Attention, Lengths, attention_operator, key_blocks
+from dse.workload.operators.attention_library import Block, attention_libraries
 
 A100, H100 = (8.0, 8.0), (9.0, 9.0)
 
@@ -111,6 +114,47 @@ def test_visible_keys_equal_a_count_by_hand(window):
     assert found.visible == pytest.approx(sum(seen) / 1500)
     kernels = [c.kernel for c in attention_operator("a", found).candidates]
     assert all(float(k.loop.repeats) > 0 and float(k.fma) > 0 for k in kernels)
+
+
+def visited_by_hand(attention, block, group):
+    """Blocks of keys that the queries of each tile see, key by key."""
+    found = []
+    for start in range(0, attention.queries * group, block.rows):
+        rows = range(start, min(start + block.rows, attention.queries * group))
+        seen = set()
+        for row in rows:
+            last = attention.prefix + row // group
+            first = max(0, last + 1 - attention.window) if attention.window else 0
+            seen |= {key // block.columns for key in range(int(first), int(last) + 1)}
+        found.append(len(seen))
+    return found
+
+
+@pytest.mark.parametrize("group", [1, 4])
+@pytest.mark.parametrize(
+    ("queries", "keys", "window"),
+    [(512, 512, 0), (512, 512, 128), (512, 512, 129), (512, 512, 65), (300, 700, 64), (256, 1024, 192), (64, 64, 1)],
+)
+def test_tiles_visit_the_blocks_that_hold_a_key_which_one_of_their_queries_sees(queries, keys, window, group):
+    attention, block = Attention(1, 8, 8, 64, queries, keys, window=window), Block(64, 64, 4)
+    library = replace(attention_libraries()["fa2"], skips=True, skips_windows=True)
+    assert key_blocks(attention, library, block, group).tolist() == visited_by_hand(attention, block, group)
+
+
+def test_the_longest_cta_counts_start_and_end_as_a_block():
+    assert Lengths(3.0, 7.0).ratio == 2.0
+    assert Lengths(5.0, 5.0).ratio == 1.0
+    triangle = kernels(Attention(1, 8, 8, 128, 8192, 8192))["fa2 hmma_16816 64x64"]  # 1 to 128 blocks, 64.5 in the mean
+    assert triangle.longest == pytest.approx(129 / 65.5)
+
+
+def test_keys_are_split_up_to_a_number_of_ctas():
+    def most(batch):
+        found = [label for label in kernels(Attention(batch, 32, 8, 128, 1, 8192)) if "split-kv" in label]
+        return max(int(label.rsplit(" ", 1)[1]) for label in found)
+
+    assert most(32) == 16  # 256 tiles of 16 splits are 4,096 CTAs
+    assert most(33) == 8
 
 
 def test_a_window_never_makes_a_longer_prompt_cheaper():

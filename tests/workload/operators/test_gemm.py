@@ -13,7 +13,7 @@ from dse.hardware.presets import preset_sheet
 from dse.measured.rooflines import sheet_times
 from dse.timing.amali import Amali
 from dse.workload.implementation import IMPLEMENTATIONS, implementation_index
-from dse.workload.operators.gemm import Gemm, gemm_operator
+from dse.workload.operators.gemm import MAX_SPLIT_CTAS, Gemm, _side_fits, gemm_operator
 from dse.workload.operators.gemm_library import EARLY, REPRESENTATIVE, TUNED, WARPGROUP_ALONE
 from tests.programs import quick_jit
 
@@ -63,6 +63,28 @@ def test_splits_are_offered_only_where_k_is_long_and_the_grid_small():
     assert not [label for label in kernels(Gemm(8192, 8192, 8192)) if "split" in label]
     few = [label for label in kernels(Gemm(64, 64, 16384)) if label.startswith("hmma_16816 64x64")]
     assert len(few) == len(REPRESENTATIVE.splits)
+
+
+@pytest.mark.parametrize(
+    ("side", "most", "least"),
+    [(16, 16, 1), (32, 32, 1), (64, 9000, 1), (96, 9000, 49), (128, 9000, 65), (256, 9000, 129)],
+)
+def test_a_small_side_covers_its_dimension_and_a_large_one_is_less_than_twice_as_long(side, most, least):
+    fits = [dimension for dimension in range(1, 9001) if _side_fits(side, dimension)]
+    assert (fits[0], fits[-1], len(fits)) == (least, most, most - least + 1)
+
+
+def test_a_grid_is_split_up_to_a_number_of_ctas_and_k_down_to_a_number_of_elements():
+    assert MAX_SPLIT_CTAS == 1024
+
+    def splits(gemm):
+        labels = [label for label in kernels(gemm) if label.startswith("hmma_16816 64x64 split-k")]
+        return [int(label.rsplit(" ", 1)[1]) for label in labels]
+
+    assert splits(Gemm(512, 512, 16384)) == [2, 3, 4, 6, 8, 16]  # 64 tiles: 16 times as many are 1,024
+    assert splits(Gemm(512, 576, 16384)) == [2, 3, 4, 6, 8]  # 72 tiles: 16 times as many are 1,152
+    assert splits(Gemm(64, 64, 512)) == [2, 3, 4]  # 128 elements a CTA
+    assert splits(Gemm(64, 64, 511)) == [2, 3]
 
 
 @pytest.mark.parametrize(
