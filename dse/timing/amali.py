@@ -116,7 +116,7 @@ class Amali(TimingModel):
         """Return C = S_I + S_IP + KLL + ID, no less than the bytes take, in all and by cause; ``costs`` on top."""
         on_sm = terms.on_sm.later(costs.on_sm)
         dram, l2 = self.sustained.bytes_cycles(gpu, mem, l2_bytes)
-        link = mem.across.cycles(l2_bytes, mem.passed_bytes)
+        link = mem.across.cycles(l2_bytes)
         longest = jnp.maximum(jnp.maximum(dram, l2), link)
         loss = self.sustained.overlap_loss(on_sm.total, longest, mem.dram_writes * mem.dram_byte)
         if not self.roofline_floor:

@@ -22,18 +22,20 @@ class Crossing(NamedTuple):
 
     ``hits`` and ``misses`` [1]: shares of the bytes that hit and that miss in the L2 which belong to another die;
     ``byte`` [cycle/B]: service time of a byte that crosses, on links that all work at once. No more than ``fetched``
-    [B] pass to the dies: what the CTAs of a wave share on one of them crosses once.
+    [B] pass to the dies: what the CTAs of a wave share on one of them crosses once. ``missed`` [B] of them come from
+    DRAM or go there.
     """
 
     hits: Array | float = 0.0
     misses: Array | float = 0.0
     byte: Array | float = 0.0
     fetched: Array | float = jnp.inf
+    missed: Array | float = 0.0
 
-    def cycles(self, l2_bytes: Array, dram_bytes: Array) -> Array:
-        """Return the time of the links [cycle] for bytes that pass the L2 and, of them, the DRAM [B]."""
-        hits = jnp.maximum(jnp.minimum(l2_bytes, self.fetched) - dram_bytes, 0.0)
-        return (self.hits * hits + self.misses * dram_bytes) * self.byte
+    def cycles(self, l2_bytes: Array) -> Array:
+        """Return the time of the links [cycle] for bytes that pass the L2 [B]."""
+        hits = jnp.maximum(jnp.minimum(l2_bytes, self.fetched) - self.missed, 0.0)
+        return (self.hits * hits + self.misses * self.missed) * self.byte
 
 
 def crossing(gpu: Gpu, footprint: Array, clock_ghz: Array) -> Crossing:

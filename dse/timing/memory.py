@@ -59,7 +59,8 @@ def memory(
     dram_share = jnp.clip(safe_div(reads, loaded), 0.0, 1.0)
     again = own_rereads(kernel, gpu.dram_bytes_per_ns * lone_ns(kernel, gpu, clock_ghz), gpu.l2_bytes, kept)
     terms = memory_terms(gpu, clock_ghz, footprint, dram_share, reads + writes + again, latency_is_total)
-    across = terms.across._replace(fetched=fetched_apart(kernel, resident / gpu.dies))
+    # Without what a CTA reads again: more DRAM bandwidth brings more of that, and must not cost time.
+    across = terms.across._replace(fetched=fetched_apart(kernel, resident / gpu.dies), missed=reads + writes)
     return terms._replace(
         across=across, dram_writes=writes, passed_bytes=writes + jnp.asarray(kernel.read_share) * (reads + again)
     )
@@ -89,11 +90,12 @@ def memory_terms(
     near = gpu.l2_bytes / gpu.l2_parts
     far_share = (1.0 - 1.0 / gpu.l2_parts) * jnp.maximum(0.0, 1.0 - safe_div(near, footprint))
     across = crossing(gpu, footprint, clock_ghz)
-    far = (far_share - across.hits) * gpu.l2_far_latency_ns + across.hits * gpu.die_link_latency_ns
+    beyond = jnp.maximum(gpu.die_link_latency_ns - gpu.l2_far_latency_ns, 0.0)  # another die's is a far partition, too
+    far = far_share * gpu.l2_far_latency_ns + across.hits * beyond
     l1 = gpu.l1_latency_cycles
     l2 = (gpu.l2_latency_ns + far) * clock_ghz
     # A load crosses once: what of the misses does not on its way to the L2 does to the DRAM.
-    dram = (gpu.dram_latency_ns + (across.misses - across.hits) * gpu.die_link_latency_ns) * clock_ghz
+    dram = (gpu.dram_latency_ns + (across.misses - across.hits) * beyond) * clock_ghz
     if latency_is_total:
         to_l2 = jnp.maximum(l1, l2)
         l2, dram = to_l2 - l1, jnp.maximum(dram - to_l2, 0.0)
@@ -107,5 +109,5 @@ def memory_terms(
         l2_byte=clock_ghz / gpu.l2_bytes_per_ns,  # t_N / sigma
         dram_byte=clock_ghz / gpu.dram_bytes_per_ns,  # t_D / sigma
         passed_bytes=dram_bytes,
-        across=across,
+        across=across._replace(missed=dram_bytes),
     )

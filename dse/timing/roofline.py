@@ -47,7 +47,7 @@ class Roofline(TimingModel):
     ) -> Timing:
         """Return the stack of ``arithmetic`` [cycle] and of what bytes of DRAM, L2 and between dies take beyond it."""
         dram, l2 = mem.passed_bytes * mem.dram_byte, l2_bytes * mem.l2_byte
-        link = mem.across.cycles(l2_bytes, mem.passed_bytes)
+        link = mem.across.cycles(l2_bytes)
         on_chip = jnp.maximum(l2, link)
         missing = jnp.maximum(jnp.maximum(dram, on_chip) - arithmetic, 0.0)
         zero: Array = jnp.zeros_like(missing)

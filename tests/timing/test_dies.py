@@ -47,12 +47,15 @@ def test_dram_is_another_dies_for_all_but_one_and_a_hit_where_no_copy_fits(dies)
     assert float(twice.hits) == pytest.approx(others / 2)  # half has no room on a die
     # 1e6 B pass the L2, of which 2e5 come from DRAM; each of the links takes its share at 500 B/ns, 2 cycles a ns.
     bytes_ = others * 2e5 + others / 2 * 8e5
-    assert float(twice.cycles(jnp.asarray(1e6), jnp.asarray(2e5))) == pytest.approx(bytes_ / (dies * 500.0) * 2)
+    missed = twice._replace(missed=jnp.asarray(2e5))
+    assert float(missed.cycles(jnp.asarray(1e6))) == pytest.approx(bytes_ / (dies * 500.0) * 2)
+    shared = missed._replace(fetched=jnp.asarray(3e5))  # CTAs of a wave share the rest on their die
+    assert float(shared.cycles(jnp.asarray(1e6))) == pytest.approx(others * (2e5 + 5e4) / (dies * 500.0) * 2)
 
 
 def test_one_die_has_no_traffic_whatever_its_link():
     one = crossing(package(1, gbs=0.0), jnp.asarray(1e9), GHZ)
-    assert float(one.cycles(jnp.asarray(1e9), jnp.asarray(1e9))) == 0
+    assert float(one._replace(missed=jnp.asarray(1e9)).cycles(jnp.asarray(2e9))) == 0
 
 
 @pytest.mark.parametrize("model", [Amali(), Mdm(), Roofline()])
@@ -62,12 +65,18 @@ def test_a_gpu_of_one_die_takes_as_long_whatever_its_link(model):
 
 
 def test_a_load_crosses_once_on_its_way():
-    gpu = package(2, latency=100.0, l2_partitions=2)
+    gpu = package(2, latency=100.0, l2_partitions=2, l2_far_latency_ns=0.0)
     l2, dram = float(gpu.l2_latency_ns), float(gpu.dram_latency_ns)
     for footprint, crossed in ((1.0, 0.0), (1e15, 0.5)):
         terms = memory_terms(gpu, GHZ, jnp.asarray(footprint), jnp.asarray(1.0), NOTHING, False)
         assert float(terms.l2) == pytest.approx(l2 + 100 * crossed)
         assert float(terms.l2 + terms.dram) == pytest.approx(l2 + dram + 50)  # a half of the misses
+
+
+def test_another_die_is_no_nearer_than_a_far_partition():
+    gpu = package(2, latency=30.0, l2_partitions=2, l2_far_latency_ns=80.0)
+    terms = memory_terms(gpu, GHZ, jnp.asarray(1e15), NOTHING, NOTHING, False)
+    assert float(terms.l2) == pytest.approx(float(gpu.l2_latency_ns) + 0.5 * 80)
 
 
 def test_far_partitions_of_a_die_keep_their_own_latency():
