@@ -39,6 +39,10 @@ def _whole(_: Any, tokens: Sequence[Token]) -> int:
 
 Whole = Annotated[int, Parameter(converter=_whole)]
 Json = Annotated[bool, Parameter(name="--json", negative="", help="Print one JSON document on stdout.")]
+Notes = Annotated[
+    bool,
+    Parameter(name="--notes", negative="", help="Print every note on how sure the answer is, not their number."),
+]
 Out = Annotated[Path | None, Parameter(name=["-o", "--out"], help="Folder for the results.")]
 
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any, NamedTuple
 from cyclopts import Parameter
 from rich.console import Console
 
-from dse.cli.app import Json, Out, Whole, app, print_json, print_notes
+from dse.cli.app import Json, Notes, Out, Whole, app, print_json, print_notes
 from dse.cli.shards import file_name, sweep_shard_into
 
 PAGE = "report.html"
@@ -85,6 +85,7 @@ def sweep(
     refine: bool = False,
     page: bool = True,
     out: Out = None,
+    notes: Notes = False,
     json_: Json = False,
 ) -> None:
     """Evaluate every design of a space; print the Pareto set and write tables and a page.
@@ -121,24 +122,26 @@ def sweep(
     folder = out or Path(f"out-{file_name(loaded.name)}")
     programs = Programs(loaded)
     result, refinement = _swept(loaded, folder, keep, resume, cluster, refine, programs if page else None)
-    return _answer(result, refinement, folder, programs, page, json_)
+    return _answer(result, refinement, folder, programs, page, notes, json_)
 
 
-def _answer(result: Any, refinement: Any, folder: Path, programs: Any, page: bool, json_: bool) -> None:
+def _answer(result: Any, refinement: Any, folder: Path, programs: Any, page: bool, notes: bool, json_: bool) -> None:
     """Draw the page of a sweep, then print the answer."""
     from dse.reports.sweep.answer import caveats
 
     looked = _page(result, result, folder, page, programs, look=page or json_)
     print_notes(*result.notes)
     if json_:
-        notes = {"notes": [*result.notes, *caveats(result)]} | _seen(result, looked)
-        print_json(result.summary() | notes | ({"refinement": refinement.record()} if refinement else {}))
+        told = {"notes": [*result.notes, *caveats(result)]} | _seen(result, looked)
+        print_json(result.summary() | told | ({"refinement": refinement.record()} if refinement else {}))
         return
-    _print_sweep(result, refinement, folder, looked)
+    _print_sweep(result, refinement, folder, looked, notes)
 
 
 @app.command
-def merge(shards: list[Path], /, *, page: bool = True, out: Out = None, json_: Json = False) -> None:
+def merge(
+    shards: list[Path], /, *, page: bool = True, out: Out = None, notes: Notes = False, json_: Json = False
+) -> None:
     """Make one result of all shards of a sweep: the tables and the page of a single sweep, byte for byte.
 
     Writes points.parquet, pareto.parquet, run.json and report.html to the folder (by default out-NAME).
@@ -161,7 +164,7 @@ def merge(shards: list[Path], /, *, page: bool = True, out: Out = None, json_: J
     folder = out or Path(f"out-{file_name(space.name)}")
     with doing(f"merging {len(shards)} shards"):
         result = run_merge(shards, folder)
-    _answer(result, None, folder, Programs(space), page, json_)
+    _answer(result, None, folder, Programs(space), page, notes, json_)
 
 
 def _swept(
@@ -199,14 +202,12 @@ def _compiling_alongside(programs: Any, progress: Callable[..., None]) -> Callab
     return both
 
 
-def _print_sweep(result: Any, refinement: Any, folder: Path, looked: Looked) -> None:
+def _print_sweep(result: Any, refinement: Any, folder: Path, looked: Looked, notes: bool) -> None:
     from dse.reports.sweep.terminal import print_front
-    from dse.reports.sweep.terminal_scatter import print_scatter
 
     if refinement:
         print(refinement.sentence())
-    print_front(result, Console(), assumed=looked.assumed, verdicts=looked.verdicts)
-    print_scatter(result, Console())
+    print_front(result, Console(), assumed=looked.assumed, verdicts=looked.verdicts, notes=notes)
     _say_page(folder)
 
 
@@ -268,6 +269,7 @@ def search(
     refine: bool = False,
     page: bool = True,
     out: Out = None,
+    notes: Notes = False,
     json_: Json = False,
 ) -> None:
     """Search a space that is too large to sweep for its Pareto set.
@@ -313,7 +315,7 @@ def search(
         more = _seen(found, looked)
         print_json(answer.summary() | {"notes": caveats(found)} | more)
         return
-    _print_search(answer, folder, looked)
+    _print_search(answer, folder, looked, notes)
 
 
 def _search(space: Any, folder: Path, programs: Any, **options: Any) -> Any:
@@ -330,12 +332,10 @@ def _search(space: Any, folder: Path, programs: Any, **options: Any) -> Any:
         raise KeyboardInterrupt("interrupted; the same command goes on") from None
 
 
-def _print_search(answer: Any, folder: Path, looked: Looked) -> None:
+def _print_search(answer: Any, folder: Path, looked: Looked, notes: bool) -> None:
     from dse.reports.search.terminal import print_search
-    from dse.reports.sweep.terminal_scatter import print_scatter
 
-    print_search(answer, Console(), assumed=looked.assumed, verdicts=looked.verdicts)
-    print_scatter(answer.result, Console())
+    print_search(answer, Console(), assumed=looked.assumed, verdicts=looked.verdicts, notes=notes)
     _say_page(folder)
 
 

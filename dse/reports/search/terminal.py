@@ -55,6 +55,7 @@ def print_search(
     rows: int = 12,
     assumed: AssumedEffects | None = None,
     verdicts: AxisVerdicts | None = None,
+    notes: bool = False,
 ) -> None:
     """Print what was evaluated and how, the front, what each axis is worth, and the ``assumed`` numbers that decide."""
     size = f"{search.result.space.size:,}" if search.result.space.size < 1e9 else f"{search.result.space.size:.3g}"
@@ -74,4 +75,4 @@ def print_search(
         )
     if search.refinement:
         say(console, search.refinement.sentence())
-    print_front(search.result, console, rows, assumed, verdicts)
+    print_front(search.result, console, rows, assumed, verdicts, notes)

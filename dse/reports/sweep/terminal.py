@@ -1,4 +1,4 @@
-"""``dse sweep`` in the terminal: the baseline and a spread of the Pareto set, as a table that fits the window."""
+"""``dse sweep`` in the terminal: question, numbers, plot, a table that fits the window, and how many notes there are."""
 
 import re
 from dataclasses import dataclass
@@ -14,12 +14,14 @@ from dse.explanation.axis_verdicts import AxisVerdicts
 from dse.grid.constraint_check import without_designs
 from dse.grid.result import SweepResult
 from dse.reports.common.terminal_parts import say
-from dse.reports.common.words import gpu_name, label, number, probability_text, short_values, signed_percent
-from dse.reports.sweep.answer import caveats
+from dse.reports.common.words import capital, gpu_name, label, number, probability_text, short_values, signed_percent
+from dse.reports.sweep.answer import caveats, good_to, question
 from dse.reports.sweep.assumed import lines, sentences
 from dse.reports.sweep.data import chosen_designs, lettered_front, measured_baseline, varied_axes
 from dse.reports.sweep.data_ratios import BASELINE, chosen_ratios, on_front
-from dse.reports.sweep.verdicts import setting_sentences, verdict_sentences
+from dse.reports.sweep.page_head import numbers
+from dse.reports.sweep.terminal_scatter import print_scatter
+from dse.reports.sweep.verdicts import headline, setting_headline, setting_sentences, verdict_sentences
 
 GAP = 2
 """Blank columns between two columns of a table."""
@@ -56,12 +58,14 @@ def print_front(
     rows: int = 12,
     assumed: AssumedEffects | None = None,
     verdicts: AxisVerdicts | None = None,
+    notes: bool = False,
 ) -> None:
-    """Print the baseline and ``rows`` spread front designs with their differences to it, in the console's width.
+    """Print the answer: in brief, in words, and a table of the baseline and ``rows`` spread front designs beside it.
 
     ``assumed``: the assumed numbers that decide the answer; ``verdicts``: what each axis is worth; where they were
-    looked for.
+    looked for. ``notes``: print every note on how sure it is, not only how many there are.
     """
+    _print_brief(result, verdicts, console)
     feasible = "" if result.n_feasible == result.n else f", {result.n_feasible:,} feasible"
     between = f", {result.n_off_grid:,} between the grid's values" if result.n_off_grid else ""
     console.print(
@@ -87,7 +91,26 @@ def print_front(
     for sentence in (*setting_sentences(result), *verdict_sentences(verdicts)):
         say(console, sentence)
     _print_assumed(result, assumed, console)
-    for note in caveats(result)[1:]:  # the first, on calibration, stands in the head line
+    _print_notes(result, notes, console)
+
+
+def _print_brief(result: SweepResult, verdicts: AxisVerdicts | None, console: Console) -> None:
+    """The question, up to four numbers, what pays, and a plot where the output is a terminal."""
+    say(console, question(result), "bold")
+    for what, value, where in numbers(result):
+        say(console, f"  {what}: {value}{f' ({where})' if where else ''}")
+    for sentence in filter(None, (*setting_headline(result), headline(verdicts))):
+        say(console, sentence)
+    print_scatter(result, console)
+    console.print()
+
+
+def _print_notes(result: SweepResult, every: bool, console: Console) -> None:
+    """How good the answer is, and its notes or how many there are."""
+    found = caveats(result)
+    more = "" if every else f"; {len(found)} notes, which --notes prints"
+    say(console, f"{capital(good_to(result))}{more}.", "dim")
+    for note in found if every else ():
         say(console, note, "dim")
 
 

@@ -7,21 +7,23 @@ from rich.console import Console
 
 from dse.grid.result import SweepResult
 from dse.hardware.presets import load_sheet
+from dse.reports.sweep.answer import caveats, question
 from dse.reports.sweep.terminal import print_front, wrapped
 from tests.conftest import SMALL
 from tests.reports.conftest import QUICK, swept
 
 
-def printed(result: SweepResult, width: int = 100, colour: bool = False, rows: int = 12) -> str:
+def printed(result: SweepResult, width: int = 100, colour: bool = False, rows: int = 12, notes: bool = False) -> str:
     """What is printed on a terminal of that width."""
     file, system = io.StringIO(), "standard" if colour else None
-    print_front(result, Console(file=file, width=width, force_terminal=colour, color_system=system), rows)
+    console = Console(file=file, width=width, force_terminal=colour, color_system=system)
+    print_front(result, console, rows, notes=notes)
     return file.getvalue()
 
 
 def test_head_and_rows(result: SweepResult) -> None:
     text = printed(result)
-    assert text.startswith(f"Pareto set: {len(result.front)} of 45 designs (uncalibrated)\nbase: H100 SXM5 80GB")
+    assert f"\n\nPareto set: {len(result.front)} of 45 designs (uncalibrated)\nbase: H100 SXM5 80GB" in text
     base = next(line for line in text.splitlines() if line.startswith("base "))
     assert base.split() == ["base", "512", "132", "3350", *base.split()[4:]]
     assert "ttft_ms" in text
@@ -29,6 +31,16 @@ def test_head_and_rows(result: SweepResult) -> None:
     front_of_five = printed(result, rows=5)
     assert f"5 of {len(result.front)} shown, spread over the front" in front_of_five
     assert len(front_of_five.splitlines()) < len(text.splitlines())
+
+
+def test_question_and_numbers_come_first_and_notes_are_folded(result: SweepResult) -> None:
+    text, told = printed(result, 400), caveats(result)
+    first, second = text.splitlines()[:2]
+    assert first == question(result)
+    assert second.startswith("  ") and any(c.isdigit() for c in second)
+    assert f"; {len(told)} notes, which --notes prints." in text
+    assert not [note for note in told if note in text]
+    assert all(note in printed(result, 400, notes=True) for note in told if len(note) < 400)
 
 
 @pytest.mark.parametrize("width", [60, 80, 100, 140])
@@ -69,7 +81,7 @@ def test_differences_are_coloured_unless_asked_not_to(result: SweepResult, monke
 
 def test_reasons_are_reported(impossible: SweepResult) -> None:
     text = printed(impossible)
-    assert text.startswith("Pareto set: 0 of 2 designs, 0 feasible (uncalibrated)")
+    assert "Pareto set: 0 of 2 designs, 0 feasible (uncalibrated)" in text
     assert "infeasible: 2 constraint: die_mm2 <= 5" in text
     assert "no design is within die_mm2 <= 5: die_mm2 is" in text
 
