@@ -1,4 +1,4 @@
-"""``dse sweep`` in the terminal: question, numbers, plot, a table that fits the window, and how many notes there are."""
+"""``dse sweep`` in the terminal: question, numbers, plot, a table that fits the window, and the number of notes."""
 
 import re
 from dataclasses import dataclass
