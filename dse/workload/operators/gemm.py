@@ -38,7 +38,7 @@ from dse.workload.operators.matrix_instructions import (
     instruction_fma,
     instructions_for,
 )
-from dse.workload.operators.narrow_products import NARROW, NarrowTile, generation_of, narrow_kernels
+from dse.workload.operators.narrow_products import NARROW, WARP_LEVEL, NarrowTile, generation_of, narrow_kernels
 
 MAX_SPLIT_CTAS = 1024
 """Split-K is tried up to this many CTAs: beyond it every GPU in reach is full without."""
@@ -169,8 +169,8 @@ def _candidates(
             for those in (instructions, every)
         ]
         return made[0] or made[1]
-    for instruction, own in zip(instructions, narrow, strict=True):
-        if own and not own.splits and warpgroup and not instruction.warpgroup:
+    for instruction, generation, own in zip(instructions, generations, narrow, strict=True):
+        if own and not own.splits and generation != WARP_LEVEL and not instruction.warpgroup:
             continue  # kernels that CUTLASS and its like make for a generation use its own instructions
         number = implementation_index((own.implementation if own else "") or ran_as)
         made_by = _in_pairs(library) if own and own.whole_clusters else library

@@ -89,6 +89,11 @@ def test_a_release_runs_its_own_tiles_by_rows_without_sharing_a_contraction():
     assert any("split-k" in c.label for c in candidates(replace(fp8(64.0), k=65536.0), release="trtllm-1.3.0"))
 
 
+def test_a_space_of_all_gpus_has_warp_level_kernels_for_those_without_warpgroup_ones():
+    found = gemm_operator("g", fp8(4096.0)).candidates
+    assert {c.label.split()[0] for c in found} >= {"hmma_16816", "wgmma", "tcgen05"}
+
+
 def test_pairs_of_ctas_are_launched_whole():
     found = candidates(fp8(513.0), release="vllm-0.24.0")
     assert {float(c.kernel.ctas) for c in found} == {6.0 * 32.0}  # five tiles of rows, and one that fills the pair
