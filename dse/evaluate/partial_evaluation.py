@@ -189,7 +189,7 @@ class _Writer:
         if equation.primitive.name in CALLS:
             inner = equation.params.get("jaxpr") or equation.params["call_jaxpr"]
             return self.through(getattr(inner, "jaxpr", inner), getattr(inner, "consts", ()), given)
-        if equation.primitive.name == "scan" and equation.params["num_carry"] == len(equation.outvars):  # a fori_loop
+        if equation.primitive.name == "scan" and _carries_all(equation):  # a fori_loop
             return self._repeated(equation.params, given)
         if equation.primitive.multiple_results:
             raise TypeError(f"{equation.primitive} in a model of one kernel on one GPU")
@@ -197,7 +197,8 @@ class _Writer:
 
     def _repeated(self, params: dict[str, Any], given: list[Any]) -> list[Any]:
         """Write a loop that is taken a known number of times, one time after the other; return what it carries."""
-        consts, carried = given[: params["num_consts"]], given[params["num_consts"] :]
+        before = len(given) - len(params["jaxpr"].jaxpr.outvars)
+        consts, carried = given[:before], given[before:]
         for _ in range(params["length"]):
             carried = self.through(params["jaxpr"].jaxpr, params["jaxpr"].consts, [*consts, *carried])
         return carried
@@ -331,6 +332,13 @@ def _constant(values: np.ndarray) -> Any:
     if values.ndim == 0:
         return values
     return values[0] if np.all(values == values[:1]) else Rows(values)
+
+
+def _carries_all(equation: Any) -> bool:
+    """Whether a scan reads no arrays row by row, and returns none: they would have one axis more outside it."""
+    inner = equation.params["jaxpr"].jaxpr
+    pairs = [(equation.invars, inner.invars), (equation.outvars, inner.outvars)]
+    return all([x.aval.shape for x in one] == [x.aval.shape for x in other] for one, other in pairs)
 
 
 def _scalar(equation: Any) -> bool:
