@@ -60,6 +60,7 @@ def calibrate_timing(
     *tables: Path,
     out: Annotated[Path | None, Parameter(name=["-o", "--out"])] = None,
     harness: str | None = None,
+    sensitivity: bool = False,
     json_: Json = False,
 ) -> None:
     """Fit the timing model to measured operators of one GPU, stage by stage; errors on shape families left out.
@@ -78,6 +79,8 @@ def calibrate_timing(
     harness:
         How the rows were measured: aiconfigurator, vidur, llmservingsim, llmcompass, deepbench, neusight, dse_measure,
         dse_measure_warm, dse_measure_cold, nsight_compute or unknown; without it by the column source.
+    sensitivity:
+        Tell how the error changes with each parameter, all others held.
     """
     from dse.base.compilation import cache_compilations
     from dse.calibration.timing.gpu_timing import calibrate_timing as fit
@@ -93,7 +96,7 @@ def calibrate_timing(
         off = "" if stage.fitted is None else f": {stage.fitted:.1f} % off"
         print_notes(f"{implementation}: {stage.name}{on}{off}")
 
-    answer = fit(gpu, tables, harness, report)
+    answer = fit(gpu, tables, harness, report, sensitivity)
     if out:
         answer.write(made(out))
     if json_:
@@ -180,7 +183,7 @@ def measure(
     quick:
         A coarse grid in a few minutes.
     only:
-        What to measure, by comma: gemm, attention, vector, stream.
+        What to measure, by comma: gemm, attention, vector, stream, latency, launch.
     seconds:
         Begin no operator after so long; a second run goes on.
     graphs:

@@ -51,6 +51,16 @@ class Board:
         """Return the SM clock [MHz]."""
         return float(self._nvml.nvmlDeviceGetClockInfo(self._handle, self._nvml.NVML_CLOCK_SM))
 
+    def limits(self) -> dict[str, str]:
+        """Return the power limit that the board keeps [W] and its highest SM clock [MHz], as far as NVML says them."""
+        said = {}
+        try:
+            said["limit_w"] = f"{self._nvml.nvmlDeviceGetEnforcedPowerLimit(self._handle) / 1e3:.0f}"
+            said["most_sm_mhz"] = f"{self._nvml.nvmlDeviceGetMaxClockInfo(self._handle, self._nvml.NVML_CLOCK_SM):.0f}"
+        except (self._nvml.NVMLError, AttributeError):
+            pass
+        return said
+
     def _instant(self) -> float | None:
         try:
             value = self._nvml.nvmlDeviceGetFieldValues(self._handle, [NVML_FI_DEV_POWER_INSTANT])[0]

@@ -2,15 +2,19 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import Array
 
+from dse.measurement.microbenchmarks import chase, empty_grid, ring
 from dse.measurement.tasks import Task
+from dse.workload.microbenchmarks import CHASE, GRID
 
-DTYPES: dict[str, Any] = {"bf16": jnp.bfloat16, "fp16": jnp.float16, "fp32": jnp.float32}
+DTYPES: dict[str, Any] = {"bf16": jnp.bfloat16, "fp16": jnp.float16, "fp32": jnp.float32, "int32": jnp.int32}
 
 
 @dataclass(frozen=True)
@@ -23,6 +27,7 @@ class Measured:
     weights: tuple[bool, ...]  # which operands are a layer's weights
     op: str  # name in the table
     implementation: str  # whose kernels run
+    fill: Callable[[], Any] | None = None  # the one operand, where random numbers will not do
 
     def operand_bytes(self) -> list[int]:
         """Return the size of each operand [B]."""
@@ -42,17 +47,28 @@ def _count(shape: tuple[int, ...]) -> int:
     return product
 
 
-def measured(task: Task, attention: str = "xla") -> Measured:
-    """Return the function of a task; ``attention``: cudnn or xla."""
+def measured(task: Task, attention: str = "xla", interpret: bool = False) -> Measured:
+    """Return the function of a task; ``attention``: cudnn or xla; ``interpret``: Pallas' kernels without a GPU."""
     dtype, shape = DTYPES[task.dtype], task.shape
     if task.op == "gemm":
         sides = (shape["m"], shape["k"]), (shape["k"], shape["n"])
         return Measured(jnp.dot, sides, dtype, (False, True), "gemm", "xla: cuBLAS or Triton, by autotuning")
     if task.kind == "attention":
         return _attention(task, dtype, attention)
+    if task.op in (CHASE, GRID):
+        return _microbenchmark(task.op, shape["rows"], shape["cols"], interpret)
     sides, call = (shape["rows"], shape["cols"]), VECTOR[task.op]
     inputs = 2 if task.op in TWO else 1
     return Measured(call, (sides,) * inputs, dtype, (False,) * inputs, task.op, "xla fusion")
+
+
+def _microbenchmark(op: str, rows: int, cols: int, interpret: bool) -> Measured:
+    """Return a chase through ``rows`` lines of ``cols`` words, or a grid of ``rows`` CTAs of ``cols`` threads."""
+    if op == CHASE:
+        call, words, fill = chase(rows, interpret), rows * cols, partial(ring, rows)
+    else:
+        call, words, fill = empty_grid(rows, cols, interpret), 1, partial(np.zeros, 1, np.int32)
+    return Measured(call, ((words,),), jnp.int32, (False,), op, "pallas", fill)
 
 
 def _attention(task: Task, dtype: Any, implementation: str) -> Measured:

@@ -203,8 +203,13 @@ def _names(task: Task) -> tuple[str, ...]:
     return (task.op, f"{task.op}_xla") if task.kind == "attention" else (task.op,)
 
 
-def _sources(task: Task) -> tuple[str, str]:
-    """A product's activations come from the kernel before, its weights from DRAM; other operators have no weights."""
+def _sources(task: Task) -> tuple[str, ...]:
+    """A product's activations come from the kernel before, its weights from DRAM; other operators have no weights.
+
+    Microbenchmarks have one state of the caches, that of the launch before.
+    """
+    if task.kind in ("latency", "launch"):
+        return (STAYS,)
     return (STAYS, ROTATES if task.kind == "gemm" else COLD)
 
 
@@ -253,6 +258,7 @@ def _notes(
     if draw and session.board:
         kind = "instant" if session.board.instant else "mean of a second"
         notes |= {"sm_mhz": f"{draw.sm_mhz:.0f}", "power": kind, "power_samples": draw.samples}
+        notes |= session.board.limits()
     return "; ".join(f"{key}={value}" for key, value in notes.items())
 
 
@@ -265,7 +271,7 @@ def _runnable(task: Task, session: Session) -> Measured:
         except (RuntimeError, ValueError):  # cuDNN refuses the shape, or is not there
             return measured(task, "xla")
         return what
-    return measured(task)
+    return measured(task, interpret=session.device.platform != "gpu")
 
 
 def _sizes(what: Measured, session: Session) -> tuple[int, int]:
@@ -311,6 +317,8 @@ def _sets(what: Measured, count: int, rotating: tuple[bool, ...], device: Any) -
     """Return ``count`` sets of random operands (zeros would draw less power); sets share those that do not rotate."""
 
     def fresh(seed: int, place: int) -> Array:
+        if what.fill is not None:
+            return jax.device_put(what.fill(), device)
         key = jax.random.fold_in(jax.random.key(place), seed)
         return jax.device_put(jax.random.normal(key, what.shapes[place], what.dtype), device)
 

@@ -5,8 +5,9 @@ from itertools import product
 from zlib import crc32
 
 from dse.base.errors import InputError, accepted
+from dse.workload.microbenchmarks import CHASE, GRID, LINE
 
-KINDS = ("gemm", "attention", "vector", "stream")
+KINDS = ("gemm", "attention", "vector", "stream", "latency", "launch")
 """What ``--only`` may name."""
 
 VECTOR_OPERATORS = ("add", "mul", "gelu", "silu_and_mul", "rmsnorm", "add_rmsnorm", "layernorm", "softmax")
@@ -35,7 +36,14 @@ def tasks(quick: bool = False, only: str = "") -> list[Task]:
     for name in kinds:
         if name not in KINDS:
             raise InputError(f"--only: nothing that is measured is called {name!r}; {accepted(name, KINDS)}")
-    grids = {"gemm": gemms, "attention": attentions, "vector": vectors, "stream": streams}
+    grids = {
+        "gemm": gemms,
+        "attention": attentions,
+        "vector": vectors,
+        "stream": streams,
+        "latency": chases,
+        "launch": empty_grids,
+    }
     every = [task for name in dict.fromkeys(kinds) for task in grids[name](quick)]
     return sorted(every, key=lambda task: crc32(task.words().encode()))
 
@@ -83,3 +91,16 @@ def streams(quick: bool) -> list[Task]:
     """One read and one write an element, from what the L2 holds to a GB."""
     powers = (20, 26) if quick else range(18, 31)
     return [Task("stream", "copy", "fp32", {"rows": 2**power // 4096, "cols": 1024}) for power in powers]
+
+
+def chases(quick: bool) -> list[Task]:
+    """Rings of lines from 8 KiB, which every L1 holds, to 256 MiB, which no L2 does."""
+    powers = (15, 22, 27) if quick else range(13, 29)
+    return [Task("latency", CHASE, "int32", {"rows": 2**power // (4 * LINE), "cols": LINE}) for power in powers]
+
+
+def empty_grids(quick: bool) -> list[Task]:
+    """Grids of empty CTAs by their number and by their threads."""
+    ctas = (132, 4096) if quick else (1, 132, 1024, 4096, 16384, 65536)
+    threads = (64, 256, 1024) if quick else (32, 64, 128, 256, 512, 1024)
+    return [Task("launch", GRID, "int32", {"rows": r, "cols": c}) for r, c in product(ctas, threads)]

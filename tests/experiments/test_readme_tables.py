@@ -10,7 +10,12 @@ from experiments.common.readme_tables import markdown, table_in, write_table
 
 EXPERIMENTS = Path(__file__).parents[2] / "experiments"
 
-QUICK = {"004_accelwattch": "statistics", "008_dvfs": "clocks", "010_scale_model_h100": "errors"}
+QUICK = {
+    "004_accelwattch": "statistics",
+    "008_dvfs": "clocks",
+    "010_scale_model_h100": "errors",
+    "028_host_to_target": "scenarios",
+}
 """Experiments that run in minutes -> the table that they write."""
 
 

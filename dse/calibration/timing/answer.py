@@ -13,6 +13,7 @@ import pandas as pd
 from dse.base.atomic_files import write_whole
 from dse.base.toml_text import literal, pairs
 from dse.calibration.timing.fit import DETERMINED, parameters
+from dse.calibration.timing.sensitivity import Sensitivity
 from dse.calibration.timing.stages import StagedFit
 from dse.hardware.own_gpus import own_lines
 from dse.hardware.presets import GpuSheet
@@ -40,6 +41,7 @@ class TimingAnswer:
 
     ``also``: implementations that may have run the same rows instead, and have the same coefficients therefore.
     ``doubts``: that some rows are in another unit. ``harnesses``: overhead of each way, the mean of its rows [us].
+    ``sensitivity``: the error over each parameter.
     """
 
     name: str
@@ -53,6 +55,7 @@ class TimingAnswer:
     implementation: str = MATRIX
     also: tuple[str, ...] = ()
     doubts: tuple[str, ...] = ()
+    sensitivity: tuple[Sensitivity, ...] = ()  # where it was asked for
 
     def coefficients(self) -> list[dict[str, Any]]:
         """Return the parameters with unit, 95 % interval, share of the answer that is the rows', stage and words."""
@@ -88,6 +91,7 @@ class TimingAnswer:
             "at_bounds": list(self.fit.at_bounds),
             "discrepancy": self._points(),
             "residuals": [asdict(r) for r in self.error_quantiles],
+            **({"sensitivity": [one.document() for one in self.sensitivity]} if self.sensitivity else {}),
         }
 
     def _points(self) -> dict[str, Any] | None:

@@ -4,7 +4,7 @@ Every implementation that the tables hold enough rows of is fitted to its own: m
 the values shared by all GPUs, any other about its shipped ones.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,7 +15,9 @@ from dse.base.errors import InputError
 from dse.base.skipped_rows import Skipped, counted
 from dse.calibration.timing.answer import GpuTimingAnswer, TimingAnswer
 from dse.calibration.timing.implementations import by_implementation, that_ran
+from dse.calibration.timing.microbenchmarks import start_of
 from dse.calibration.timing.rows_fit import FEWEST, SAFE, drawn_rows, fit_timed
+from dse.calibration.timing.sensitivity import sensitivities
 from dse.calibration.timing.stages import StageResult
 from dse.hardware.own_gpus import own_gpus
 from dse.hardware.presets import GpuSheet, find_preset, load_sheet
@@ -37,6 +39,8 @@ from dse.timing.calibration import (
     load_timing_calibration,
     shipped_calibrations,
 )
+from dse.workload.implementation import KINDS
+from dse.workload.microbenchmarks import CHASE, GRID
 from dse.workload.operators.attention_library import DEFAULTS, attention_libraries, names_library
 
 FITTED: dict[str, tuple[str, ...]] = {
@@ -60,12 +64,17 @@ Report = Callable[[str, StageResult], None]
 
 
 def calibrate_timing(
-    gpu: str, tables: str | Path | Sequence[str | Path], harness: str | None = None, report: Report | None = None
+    gpu: str,
+    tables: str | Path | Sequence[str | Path],
+    harness: str | None = None,
+    report: Report | None = None,
+    sensitivity: bool = False,
 ) -> GpuTimingAnswer:
     """Fit the timing model to the rows of one GPU; raises InputError when there are too few of every implementation.
 
     ``gpu``: a preset, whose rows are taken, or a GPU TOML, for which the tables must hold one device only. ``harness``:
-    how everything was measured; None goes by the column ``source``.
+    how everything was measured; None goes by the column ``source``. ``sensitivity``: also the error over each
+    parameter.
     """
     sheet = load_sheet(gpu)
     _refuse_shipped(gpu, sheet)
@@ -77,11 +86,12 @@ def calibrate_timing(
     mine, counts = _of_device(_joined(read), sheet, gpu)
     for table in read:
         counts.update(table.skipped)
-    usable = _usable(mine, sheet, counts)
+    started, of_micro = start_of(mine, sheet)
+    usable = _usable(mine[~mine["op"].isin((CHASE, GRID))], sheet, counts)
     rows = drawn_rows(usable, {str(device): sheet for device in usable["device"].unique()}, way, counts)
-    fits = _without_twice(_fits(rows, read, sheet, counts, report))
+    fits = _without_twice(_fits(rows, read, sheet, counts, report, sensitivity, started))
     like = calibration_of(sheet)
-    notes = [doubt for fit in fits for doubt in fit.doubts] + _assumed(rows, sheet)
+    notes = [doubt for fit in fits for doubt in fit.doubts] + of_micro + _assumed(rows, sheet)
     notes += [FEW.format(f.implementation, f.rows, SAFE) for f in fits if f.rows + f.rows_left_out < SAFE]
     products = next((fit for fit in fits if fit.implementation == MATRIX), None)
     if products is None:
@@ -177,13 +187,21 @@ def _usable(frame: pd.DataFrame, sheet: GpuSheet, counts: Skipped) -> pd.DataFra
 
 
 def _fits(
-    rows: TimedRows, read: Sequence[OperatorTable], sheet: GpuSheet, counts: Skipped, report: Report | None
+    rows: TimedRows,
+    read: Sequence[OperatorTable],
+    sheet: GpuSheet,
+    counts: Skipped,
+    report: Report | None,
+    sensitivity: bool,
+    started: Mapping[str, float],
 ) -> list[TimingAnswer]:
     """Fit every implementation that has rows enough; those of others are added to ``counts``."""
     fits, few = [], []
     for name, part in by_implementation(rows).items():
         if len(part.table) >= FEWEST:
-            fits.append(_fitted(name, read, sheet, part, report))
+            fit = _fitted(name, read, sheet, part, report, started if name == MATRIX else {})
+            swept = sensitivities(part, fit.fit, KINDS[name]) if sensitivity else ()
+            fits.append(replace(fit, sensitivity=swept))
             continue
         few.append(f"{len(part.table)} of {name}")
         counts.update({f"{name}: fewer than the {FEWEST} rows that a fit needs": len(part.table)})
@@ -196,7 +214,12 @@ def _fits(
 
 
 def _fitted(
-    name: str, read: Sequence[OperatorTable], sheet: GpuSheet, rows: TimedRows, report: Report | None
+    name: str,
+    read: Sequence[OperatorTable],
+    sheet: GpuSheet,
+    rows: TimedRows,
+    report: Report | None,
+    started: Mapping[str, float],
 ) -> TimingAnswer:
     near = _before(name)
     fit = fit_timed(
@@ -206,7 +229,7 @@ def _fitted(
         rows,
         report=(lambda stage: report(name, stage)) if report else None,
         implementation=name,
-        start=near.values,
+        start={**near.values, **started},
         near=near,
     )
     return replace(fit, also=tuple(other for other in that_ran(rows) if other != name))

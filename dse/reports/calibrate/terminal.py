@@ -13,6 +13,7 @@ from dse.calibration.engine.answer import EngineAnswer
 from dse.calibration.power.coefficient_file import Coefficient
 from dse.calibration.power.document import Answer
 from dse.calibration.timing.answer import GpuTimingAnswer, TimingAnswer
+from dse.calibration.timing.sensitivity import Sensitivity
 from dse.calibration.timing.stages import DISCREPANCY
 from dse.reports.common.terminal_parts import plain_table, print_notes, say
 from dse.timing.discrepancy import SIZES, Points
@@ -46,6 +47,9 @@ def print_timing_fit(answer: GpuTimingAnswer, console: Console) -> None:
         console.print()
         console.print(_parameters(fit.coefficients()))
         console.print()
+        if fit.sensitivity:
+            console.print(sensitivity_table(fit.sensitivity))
+            console.print()
         if fit.fit.discrepancy is not None:
             say(console, _discrepancy(fit.fit.discrepancy, fit.fit.stages[-1].name == DISCREPANCY), "italic")
             console.print()
@@ -57,6 +61,17 @@ def print_timing_fit(answer: GpuTimingAnswer, console: Console) -> None:
     if len(answer.fits) > 1:
         console.print(_worth(answer.fits))
     print_notes(answer.skipped, answer.notes, console)
+
+
+def sensitivity_table(swept: Sequence[Sensitivity]) -> Table:
+    """Return the error over each parameter as a table, the parameter that it depends on most first."""
+    heading = "mean error over a parameter, %, all others as fitted, from its lowest value to its highest"
+    table = plain_table(heading, ("name",), ("lowest", "highest", "fitted", "error there"))
+    table.add_column("error from lowest to highest", no_wrap=True)
+    for one in swept:
+        ends = (f"{one.values[0]:.4g}", f"{one.values[-1]:.4g}", f"{one.fitted:.4g}", f"{one.fitted_error:.1f}")
+        table.add_row(one.parameter, *ends, " ".join(f"{error:.1f}" for error in one.errors))
+    return table
 
 
 def _worth(fits: Sequence[TimingAnswer]) -> Table:
