@@ -30,5 +30,5 @@ def module_operators(row: Any, target: Target) -> tuple[Operator, ...]:
     attention = LatentAttention(
         int(row.heads), 0 if pd.isna(rank) else int(rank), int(row.kv_lora_rank), NOPE, int(row.rope_dim), VALUES
     )
-    step = module_step(row, attention, row.op == "mla_decode_module", target)
+    step = module_step(row, attention, row.op == "mla_decode_module", target, int(row.hidden))
     return tuple(usual_form(list(attention.operators(step))))

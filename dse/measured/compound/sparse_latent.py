@@ -12,8 +12,11 @@ from dse.workload.networks.sparse_latent_attention import SparseLatentAttention
 from dse.workload.operator import Operator
 from dse.workload.target import Target
 
-SPARSE_MODULES = ("dsa_prefill_module", "dsa_decode_module")
-"""Operators that are projections, indexer and attention of a layer, with ``heads`` of one GPU."""
+SPARSE_KERNELS = {"dsa_attn": "latent_attention", "dsa_mqa_logits": "index_scores"}
+"""Operators that are one kernel of such a module -> that kernel."""
+
+SPARSE_MODULES = ("dsa_prefill_module", "dsa_decode_module", *SPARSE_KERNELS)
+"""Operators that are projections, indexer and attention of a layer, with ``heads`` of one GPU; and kernels of it."""
 
 SPARSE_SHAPE = ("batch", "heads", "seq_q", "seq_kv")
 """Columns of their shape; the rest their network decides."""
@@ -27,9 +30,10 @@ class _Sizes:
     nope_dim: int
     value_dim: int
     index_heads: int
+    hidden: int
 
 
-NETWORKS = {"DeepseekV32": _Sizes(1536, 128, 128, 64), "GlmMoeDsa": _Sizes(2048, 192, 256, 32)}
+NETWORKS = {"DeepseekV32": _Sizes(1536, 128, 128, 64, 7168), "GlmMoeDsa": _Sizes(2048, 192, 256, 32, 6144)}
 """DeepSeek-V3.2 and GLM-5 (config.json of deepseek-ai/DeepSeek-V3.2 and zai-org/GLM-5)."""
 
 INDEX_DIM = 128
@@ -47,7 +51,8 @@ def sparse_operators(row: Any, target: Target) -> tuple[Operator, ...]:
     named = next((name for name in NETWORKS if name in notes), None)
     if named is None:
         raise InputError(f"notes name none of {', '.join(NETWORKS)}, whose sizes its module has")
-    missing = [c for c in ("hidden", "kv_lora_rank", "rope_dim", "sparse_topk") if pd.isna(getattr(row, c, None))]
+    alone, needed = SPARSE_KERNELS.get(row.op, ""), ("kv_lora_rank", "rope_dim", "sparse_topk")
+    missing = [c for c in ("hidden", *needed)[bool(alone) :] if pd.isna(getattr(row, c, None))]
     if missing:
         raise InputError(f"no {', '.join(missing)}")
     if DENSE in notes:
@@ -66,4 +71,8 @@ def sparse_operators(row: Any, target: Target) -> tuple[Operator, ...]:
     )
     if any(word in notes for word in WITHOUT_INDEXER):
         attention = replace(attention, index_heads=0)
-    return tuple(attention.operators(module_step(row, attention, row.op == "dsa_decode_module", target)))
+    decodes, hidden = row.op == "dsa_decode_module", row.hidden
+    if alone:
+        decodes, hidden = row.seq_q == 1, sizes.hidden
+    made = attention.operators(module_step(row, attention, decodes, target, int(hidden)))
+    return tuple(operator for operator in made if not alone or operator.name == alone)

@@ -10,7 +10,7 @@ from typing import Any
 
 from dse.hardware.data_types import element_bytes
 from dse.workload.dtypes import Precision
-from dse.workload.kernel import Kernel
+from dse.workload.kernel import Interval, Kernel
 from dse.workload.networks.latent_attention import LatentAttention
 from dse.workload.networks.step import Step
 from dse.workload.operator import Operator
@@ -105,7 +105,8 @@ class SparseLatentAttention(LatentAttention):
         for candidate in made.candidates:
             kernel = candidate.kernel
             assert isinstance(kernel, Kernel)  # generated, never recorded
-            summed = {
+            summed: dict[str, Any] = {
+                "end": self._summed_end(kernel.end),
                 "cold_bytes": keys,
                 "write_bytes": scores,
                 "result_bytes": scores,
@@ -114,6 +115,18 @@ class SparseLatentAttention(LatentAttention):
             if kernel.launches == 1:  # no split of so short a sum
                 candidates.append(replace(candidate, kernel=replace(kernel, **summed)))
         return replace(made, candidates=tuple(candidates))
+
+    def _summed_end(self, end: Interval) -> Interval:
+        """A tile's end whose lanes clip, weigh and add up the heads' products in registers: two instructions each, and
+        one number of all heads leaves them (deepseek-ai/DeepGEMM, sm90_fp8_mqa_logits.cuh)."""
+        left = 1.0 / self.index_heads
+        return replace(
+            end,
+            instructions=end.instructions + 0.5 * end.fp32,  # a conversion takes one and a half
+            fp32=2.0 * end.fp32,
+            shared_bytes=end.shared_bytes * left,
+            store_bytes=end.store_bytes * left,
+        )
 
     def _choice(self, step: Step) -> Operator:
         """The tokens with the largest scores, found in passes over them as a softmax makes."""

@@ -49,3 +49,16 @@ def test_notes_say_that_no_token_is_scored():
 def test_rows_that_say_too_little_are_refused(changes, why):
     with pytest.raises(InputError, match=why):
         kernels(**changes)
+
+
+@pytest.mark.parametrize(
+    ("queries", "keys", "pairs", "scored"),
+    [(1.0, 4097.0, 2048, 4097), (64.0, 3136.0, 64 * 2048, 64 * 3072 + 64 * 65 / 2)],
+)
+def test_kernels_of_the_module_alone(queries, keys, pairs, scored):
+    """Their rows state no width of the stream, which their network has."""
+    said = {"seq_q": queries, "seq_kv": keys, "hidden": np.nan}
+    (attention,) = kernels(op="dsa_attn", **said).values()
+    assert attention.fma == 16 * pairs * 64 * (576 + 512)
+    (scores,) = kernels(op="dsa_mqa_logits", dtype="fp8", **said).values()
+    assert scores.fma == pytest.approx(16 * scored * 32 * 128)

@@ -7,6 +7,7 @@ import pytest
 from dse.workload.dtypes import precision
 from dse.workload.networks.latent_attention import LatentAttention
 from dse.workload.networks.sparse_latent_attention import SparseLatentAttention
+from dse.workload.parse import load_workload
 from tests.workload.networks.test_step import STEP
 
 SIZES = (128, 1536, 512, 128, 64, 128)
@@ -48,3 +49,14 @@ def test_a_prompt_attends_what_each_token_chose(tokens, seen):
     assert kernels["latent_attention"].fma == seen * 128 * (576 + 512)
     assert kernels["index_scores"].fma == pytest.approx(tokens * (tokens + 1) / 2 * 64 * 128)
     assert "key_value_projection" not in kernels
+
+
+def test_scores_leave_the_registers_as_one_number_of_all_heads():
+    """A tile of 64 lanes' results would be 32 or 64 times as much."""
+    found = {o.name: o for o in load_workload("deepseek_v3_2:phase=prefill,batch=1,prompt=4096,tp=8").operators}
+    pairs = 4096 * 4097 / 2
+    for candidate in found["index_scores_experts"].candidates:
+        kernel = candidate.kernel
+        stored = kernel.ctas * kernel.warps * kernel.end.store_bytes
+        assert pairs * 4 <= stored < 2.5 * pairs * 4
+        assert kernel.write_bytes == pairs * 4

@@ -7,7 +7,7 @@ from dse.workload.networks.configuration.model_types import ModelType
 from dse.workload.networks.configuration.values import SPELLINGS, Config, listed, refuse_part, whole
 from dse.workload.networks.mlp_kinds import Dense, Mixture
 
-FIRST = ("first_k_dense_replace", "moe_layer_start_index")
+FIRST = ("first_k_dense_replace", "moe_layer_start_index", "num_dense_layers")
 """Keys of the layers without experts before those that have any."""
 
 EVERY = ("decoder_sparse_step", "interleave_moe_layer_step")
