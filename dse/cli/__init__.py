@@ -7,6 +7,7 @@ from contextlib import suppress
 from cyclopts import CycloptsError
 
 from dse.base.errors import INTERRUPTED, DseError
+from dse.base.memory_limit import refuse_little_memory
 from dse.base.text_file import printable
 from dse.cli import compare, designs, importing, kernels, mcp, measured, predict, scale, schema, show  # noqa: F401  (each registers its commands)
 from dse.cli.app import app, reader_left, say_no_more, unwrapped
@@ -14,6 +15,9 @@ from dse.cli.interrupt import interrupts_kept
 from dse.cli.streams import open_to_any_text
 
 unwrapped(app)
+
+WITHOUT_JAX = ("show", "new", "schema", "import")
+"""Commands that need little memory."""
 
 
 def main() -> None:
@@ -34,6 +38,8 @@ def main() -> None:
 def run_command(arguments: list[str]) -> int:
     """Run one command and return its exit code; errors become a sentence on stderr."""
     try:
+        if arguments and arguments[0] not in WITHOUT_JAX and not arguments[0].startswith("-"):
+            refuse_little_memory()
         with interrupts_kept():
             app(arguments, exit_on_error=False, print_error=False)
         sys.stdout.flush()  # a pipe that is closed by now is told here, not when the interpreter ends
@@ -43,6 +49,10 @@ def run_command(arguments: list[str]) -> int:
         say_no_more()
     except (DseError, CycloptsError, OSError) as error:
         print("dse:", printable(" ".join(str(error).split())), file=sys.stderr)
+        return 2
+    except MemoryError as error:
+        said = f" ({error})" if str(error) else ""
+        print(f"dse: memory ran out{said}; give fewer designs at once (--keep front), or more memory", file=sys.stderr)
         return 2
     except KeyboardInterrupt as stop:
         print("dse:", str(stop) or "interrupted", file=sys.stderr)
