@@ -12,6 +12,9 @@ from dse.workload.implementation import KINDS
 REGIMES = ("all", "under_10us", "10_to_50us", "memory_above_50us", "compute_above_50us")
 """Regimes of a predicted time (:mod:`dse.measured.regimes`)."""
 
+NO_RELEASE = "no release"
+"""Way of rows that name no framework whose kernels ran: those of the nearest release stand for them."""
+
 MOST = 10.0
 """A log error is no larger: a factor of 22,000."""
 

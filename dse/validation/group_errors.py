@@ -13,6 +13,7 @@ from dse.measured.network_runs.kinds import RUNS
 from dse.measured.regimes import by_regime, compute_bound, regime
 from dse.measured.row_shape import PRODUCTS, framework_of, notes_of
 from dse.timing.calibration import UNSEEN, TimingCalibration
+from dse.timing.error_quantiles import NO_RELEASE
 from dse.timing.novelty import NOTHING_NEW, widened_ends
 from dse.validation.error_quantiles import errors_of
 from dse.validation.noise_floor import group_noise
@@ -71,7 +72,7 @@ def with_intervals(rows: pd.DataFrame, models: Mapping[str, DeviceModel]) -> pd.
             continue
         gpu = used.calibration.called(used.sheet)
         with_errors = errors_of(part, part["predicted_us"].to_numpy(), gpu)
-        with_errors.loc[of_no_release(with_errors), "way"] = ""  # told by releases that were left out
+        with_errors.loc[of_no_release(with_errors), "way"] = NO_RELEASE
         if op in RUNS:
             low, high = with_errors[["low", "high"]].to_numpy().T
             own = np.zeros(len(part), bool)

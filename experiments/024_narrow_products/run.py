@@ -3,6 +3,7 @@
 Run with ``python experiments/024_narrow_products/run.py [--fit] [--only NAME ...]`` (four minutes on two cores, with
 ``--fit`` forty). Families whose CRC-32 modulo 10 is 7 or more are never fitted. Writes the README's table; ``--fit``
 first fits and writes the calibrations and the passes, ``--only`` those implementations alone, the passes held.
+``--unnamed`` writes the intervals of products that name no framework, and nothing else (a minute).
 """
 
 import argparse
@@ -35,18 +36,32 @@ def write(answers: dict[str, TimingAnswer]) -> None:
         answer.write(DATA / "implementations" / f"{name}.toml")
 
 
+def write_unnamed() -> None:
+    """Write the intervals of products that name no framework into the calibrations that stand for them."""
+    unnamed = experiment(HERE.name, "unnamed.py")
+    for name, rows in unnamed.intervals().items():
+        path = DATA / "implementations" / f"{name}.toml"
+        path.write_text(unnamed.with_intervals(path.read_text(encoding="utf-8"), rows), encoding="utf-8")
+        print(*rows, sep="\n")
+
+
 def main() -> None:
     """Fit where asked, judge, and write the table."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--fit", action="store_true")
     parser.add_argument("--only", nargs="+", default=[])
+    parser.add_argument("--unnamed", action="store_true")
     arguments = parser.parse_args()
+    if arguments.unnamed:
+        write_unnamed()
+        return
     if arguments.fit or arguments.only:
         fits = experiment(HERE.name, "fits.py")
         answers, passes = fits.fitted(arguments.only)
         write(answers)
         if not arguments.only:
             write_passes(passes)
+        write_unnamed()
     lines = experiment(HERE.name, "judged.py").lines()
     write_table(README, "errors", markdown(*lines, left=3))
     print(markdown(*lines, left=3))
