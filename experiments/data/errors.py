@@ -10,7 +10,9 @@ import pandas as pd
 
 from dse.calibration.timing.implementations import families_of
 from dse.calibration.timing.rows_fit import left_out
+from dse.timing.error_quantiles import NO_RELEASE
 from dse.validation.error_quantiles import errors_of
+from dse.validation.group_errors import of_no_release
 from dse.validation.time import validate_time
 from experiments.data import path
 
@@ -42,6 +44,7 @@ def rows_with_errors(tables: Iterable[str] = SHIPPED) -> pd.DataFrame:
 def _with_errors(file: Path) -> pd.DataFrame:
     rows = validate_time(file).rows
     rows = errors_of(rows, rows["predicted_us"].to_numpy())
+    rows.loc[of_no_release(rows), "way"] = NO_RELEASE
     for _, at in rows.groupby("implementation").groups.items():
         rows.loc[at, "family"] = families_of(rows.loc[at])  # as a fit tells them apart
     return rows.assign(out=left_out(rows["family"]))
