@@ -31,7 +31,7 @@ from dse.hardware.gpu import Gpu
 from dse.hardware.peak import PEAK_METRICS, peak_tflops
 from dse.hardware.prices import usd_per_million_tokens
 from dse.hardware.schema import gpu_schema
-from dse.power.sequence import SequenceTotals
+from dse.power.sequence import LaunchSequence, SequenceTotals
 from dse.space.designs import baseline
 from dse.space.links import OF_BASE
 from dse.space.metrics import USD, design_metrics, priced_metrics, workload_metrics
@@ -300,7 +300,7 @@ class Evaluator:
 
 
 def workload_columns(
-    workload: Workload, phases: Mapping[str, SequenceTotals], usd_per_hour: float | None = None
+    workload: Workload, phases: Mapping[str, LaunchSequence | SequenceTotals], usd_per_hour: float | None = None
 ) -> dict[str, Array]:
     """Return the metrics and the stack [ms] of a workload on a batch of designs, by column name; dollars of tokens
     where a GPU's hour has a price."""

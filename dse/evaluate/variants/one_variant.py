@@ -12,7 +12,7 @@ from dse.evaluate.device_programs import Columns, SharedPrograms, filled_batch
 from dse.evaluate.infeasibility import Reasons
 from dse.evaluate.space_program import Evaluator, result_columns, workload_columns
 from dse.hardware.gpu import Gpu
-from dse.power.sequence import LaunchSequence
+from dse.power.sequence import SequenceTotals
 from dse.space.links import OF_BASE
 from dse.space.space import Space
 
@@ -40,7 +40,7 @@ class OfVariant(Evaluator):
         return of_base | {name: np.asarray(value) for name, value in self._untimed(gpus).items()}
 
     def results(
-        self, columns: Columns, of_base: Columns, phases: Sequence[Mapping[str, LaunchSequence]], runs: Sequence[Array]
+        self, columns: Columns, of_base: Columns, phases: Sequence[Mapping[str, SequenceTotals]], runs: Sequence[Array]
     ) -> dict[str, Any]:
         count = len(next(iter(columns.values())))
         results = self.untimed(columns) | dict(of_base)
