@@ -18,7 +18,7 @@ from dse.hardware.presets import load_sheet
 from dse.measured.row_kernels import TimedLaunches, load_launches
 from dse.prediction.features import DEMANDS, demands, operand_bytes
 from dse.prediction.predictors import Rows
-from dse.prediction.quantities import TIME, Quantity
+from dse.prediction.quantities import TIME, Response
 from dse.prediction.table import MeasuredTable
 from dse.timing.timing import TimingModel
 
@@ -36,7 +36,7 @@ class LearningRows:
     arithmetic: np.ndarray  # (rows,) multiply-adds at the data sheet's peak [cycle, or ns under watts]
     memory: np.ndarray  # (rows,) operands at the data sheet's DRAM bandwidth [cycle, or ns under watts]
     clock_ghz: np.ndarray  # (rows,) [GHz]
-    quantity: Quantity = TIME
+    quantity: Response = TIME
 
     def rows(self, mode: str) -> Rows:
         """Return what a mode learns from (see :data:`dse.prediction.features.MODES`)."""

@@ -18,7 +18,7 @@ from dse.prediction.features import MODES
 from dse.prediction.learning_rows import LearningRows, groups_of
 from dse.prediction.predicted_timing import KINDS, Predicted, type_of
 from dse.prediction.predictors import PREDICTORS
-from dse.prediction.quantities import POWER, TIME, Quantity, quantity_named
+from dse.prediction.quantities import POWER, TIME, Response, quantity_named
 from dse.prediction.sentences import beats, sentence
 from dse.prediction.studies import feature_study, fewer_sms, host_study, version_study
 from dse.prediction.table import MeasuredTable, generation, read_measured, target_preset
@@ -50,7 +50,7 @@ class PredictAnswer:
     skipped: dict[str, int]  # reason -> rows
     rows: dict[str, int]  # rows of the table; of them used, skipped, and merged with one that they repeat
     doubted: bool = False  # times may be in different units, as a note says: no comparison with baselines holds
-    quantity: Quantity = TIME
+    quantity: Response = TIME
 
     def model(self, choose: Callable[[Transfer], ScoredPredictor] = lambda result: result.chosen) -> Predicted:
         """Return the chosen predictors as one timing model.

@@ -9,7 +9,7 @@ from dse.prediction.loads import LOADS
 
 
 @dataclass(frozen=True)
-class Quantity:
+class Response:
     """A response: its ``unit``, its ``features`` but for the model's own prediction (name -> meaning), and which of
     them a host's measurement is scaled by from the host's data sheet to the target's."""
 
@@ -29,14 +29,14 @@ class Quantity:
         return list(self.features).index(feature)
 
 
-TIME = Quantity("time", "us", "latency_us", DEMANDS, "roofline", "analytical model")
-POWER = Quantity("power", "W", "power_w", LOADS, "limit", "power model")
+TIME = Response("time", "us", "latency_us", DEMANDS, "roofline", "analytical model")
+POWER = Response("power", "W", "power_w", LOADS, "limit", "power model")
 
 QUANTITIES = {quantity.name: quantity for quantity in (TIME, POWER)}
 """Quantities by the name that ``--quantity`` takes."""
 
 
-def quantity_named(name: str) -> Quantity:
+def quantity_named(name: str) -> Response:
     """Return a quantity; raises InputError for a name that none has."""
     if name not in QUANTITIES:
         raise InputError(f"--quantity: nothing that is predicted is called {name!r}; {accepted(name, QUANTITIES)}")

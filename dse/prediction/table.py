@@ -19,7 +19,7 @@ from dse.measured.network_runs.kinds import FORWARD, RUN_SHAPE, RUNS
 from dse.measured.row_operator import KERNEL_TILE, WRITES
 from dse.measured.row_shape import ATTENTION, ATTENTION_SHAPE, PRODUCT_SHAPE, PRODUCTS, bare_names, why_no_shape
 from dse.measured.table import read_operators, tensor_parallel
-from dse.prediction.quantities import POWER, TIME, Quantity
+from dse.prediction.quantities import POWER, TIME, Response
 from dse.validation.power import without_power
 
 COLUMNS = ("device", "op", "dtype", "latency_us")
@@ -62,7 +62,7 @@ class MeasuredTable:
     frame: pd.DataFrame
     skipped: Skipped  # reason -> rows
     merged: int  # rows that repeat another and were averaged with it
-    quantity: Quantity = TIME
+    quantity: Response = TIME
 
     @property
     def rows(self) -> int:
@@ -74,7 +74,7 @@ class MeasuredTable:
         return self.frame[self.frame["preset"] == find_preset(device)]
 
 
-def read_measured(path: Path, quantity: Quantity = TIME) -> MeasuredTable:
+def read_measured(path: Path, quantity: Response = TIME) -> MeasuredTable:
     """Read a table of measured rows of a quantity; raises InputError with the file, the row and the remedy."""
     path = Path(path)
     return _read_watts(path) if quantity is POWER else _read_times(path)
@@ -107,7 +107,7 @@ def _read_watts(path: Path) -> MeasuredTable:
 
 
 def _table(
-    path: Path, digest: str, frame: pd.DataFrame, reason: pd.Series, skipped: Skipped, quantity: Quantity
+    path: Path, digest: str, frame: pd.DataFrame, reason: pd.Series, skipped: Skipped, quantity: Response
 ) -> MeasuredTable:
     """Return the rows without a ``reason`` against them, with the columns of :class:`MeasuredTable`."""
     usable = frame[reason == ""].copy()

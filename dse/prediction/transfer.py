@@ -12,7 +12,7 @@ from dse.prediction.features import MODES
 from dse.prediction.learning_rows import LearningRows
 from dse.prediction.merits import group_folds, merits, percentage_errors, random_folds, size_folds
 from dse.prediction.predictors import PREDICTORS, FittedPredictor, fit, left_out, rank_features
-from dse.prediction.quantities import TIME, Quantity
+from dse.prediction.quantities import TIME, Response
 
 MOST_FOLD_ROWS = 600
 """Rows on which folds are fitted: enough for eight coefficients, and a forest of 1024 trees in a second."""
@@ -85,7 +85,7 @@ what was measured, both have the columns 1, demands and analytical cycles (a lau
 nothing selects or weighs them. Loads of watts have no constant among them where boards differ."""
 
 
-def predictor_modes(names: tuple[str, ...], quantity: Quantity = TIME) -> list[tuple[str, str]]:
+def predictor_modes(names: tuple[str, ...], quantity: Response = TIME) -> list[tuple[str, str]]:
     """Return the predictors with the modes to fit them in, mode by mode; no mode that is another, too."""
     same = SAME_IN_RESIDUAL_MODE if quantity is TIME else ()
     return [(name, mode) for mode in MODES for name in names if mode != "residual" or name not in same]

@@ -71,8 +71,7 @@ def with_intervals(rows: pd.DataFrame, models: Mapping[str, DeviceModel]) -> pd.
         if used.calibration is None:
             continue
         gpu = used.calibration.called(used.sheet)
-        with_errors = errors_of(part, part["predicted_us"].to_numpy(), gpu)
-        with_errors.loc[of_no_release(with_errors), "way"] = NO_RELEASE
+        with_errors = errors_of_predicted(part, gpu)
         if op in RUNS:
             low, high = with_errors[["low", "high"]].to_numpy().T
             own = np.zeros(len(part), bool)
@@ -84,6 +83,13 @@ def with_intervals(rows: pd.DataFrame, models: Mapping[str, DeviceModel]) -> pd.
         ends = np.exp(ends_with_factor(-high, -low, *limit)) * us
         rows.loc[part.index, ["low_us", "high_us"]] = ends.T
     return rows
+
+
+def errors_of_predicted(rows: pd.DataFrame, gpu: str = "") -> pd.DataFrame:
+    """Return predicted rows as :func:`errors_of` has them; narrow products that name no release have a way of their own."""
+    found = errors_of(rows, rows["predicted_us"].to_numpy(), gpu)
+    found.loc[of_no_release(found), "way"] = NO_RELEASE
+    return found
 
 
 def of_no_release(rows: pd.DataFrame) -> pd.Series:

@@ -10,9 +10,7 @@ import pandas as pd
 
 from dse.calibration.timing.implementations import families_of
 from dse.calibration.timing.rows_fit import left_out
-from dse.timing.error_quantiles import NO_RELEASE
-from dse.validation.error_quantiles import errors_of
-from dse.validation.group_errors import of_no_release
+from dse.validation.group_errors import errors_of_predicted
 from dse.validation.time import validate_time
 from experiments.data import path
 
@@ -35,16 +33,14 @@ SHIPPED = (
 
 
 def rows_with_errors(tables: Iterable[str] = SHIPPED) -> pd.DataFrame:
-    """Return all rows that can be predicted, as :func:`dse.validation.error_quantiles.errors_of` has them, with
+    """Return all rows that can be predicted, as :func:`dse.validation.group_errors.errors_of_predicted` has them, with
     ``table`` and ``out``: whether their shape family is left out of every fit."""
     parts = [_with_errors(path(name)).assign(table=name) for name in tables]
     return pd.concat(parts, ignore_index=True)
 
 
 def _with_errors(file: Path) -> pd.DataFrame:
-    rows = validate_time(file).rows
-    rows = errors_of(rows, rows["predicted_us"].to_numpy())
-    rows.loc[of_no_release(rows), "way"] = NO_RELEASE
+    rows = errors_of_predicted(validate_time(file).rows)
     for _, at in rows.groupby("implementation").groups.items():
         rows.loc[at, "family"] = families_of(rows.loc[at])  # as a fit tells them apart
     return rows.assign(out=left_out(rows["family"]))

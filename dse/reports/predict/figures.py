@@ -6,7 +6,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from dse.prediction.merits import THRESHOLDS
-from dse.prediction.quantities import Quantity
+from dse.prediction.quantities import Response
 from dse.reports.common.figures import BASELINE, BEST, EFFECT, GREY, INK, layout
 
 COLOURS = {"predictor": (EFFECT, BEST, "#56B4E9"), "baseline": (BASELINE, "#E69F00", "#CC79A7"), "reference": (GREY,)}
@@ -17,7 +17,7 @@ NEAR = 0.2
 """Error at which the dotted lines of predicted against measured stand [1]."""
 
 
-def predicted_figure(frame: pd.DataFrame, predictor: str, quantity: Quantity) -> go.Figure:
+def predicted_figure(frame: pd.DataFrame, predictor: str, quantity: Response) -> go.Figure:
     """Draw predicted over measured ``quantity`` of the target's rows, by the chosen ``predictor`` and the model alone:
     on the line both are equal, and between the dotted ones within 20 %."""
     figure, unit = go.Figure(), quantity.unit
