@@ -86,7 +86,7 @@ def with_intervals(rows: pd.DataFrame, models: Mapping[str, DeviceModel]) -> pd.
 
 
 def errors_of_predicted(rows: pd.DataFrame, gpu: str = "") -> pd.DataFrame:
-    """Return predicted rows as :func:`errors_of` has them; narrow products that name no release have a way of their own."""
+    """Return predicted rows as :func:`errors_of` has them; narrow products of no release have a way of their own."""
     found = errors_of(rows, rows["predicted_us"].to_numpy(), gpu)
     found.loc[of_no_release(found), "way"] = NO_RELEASE
     return found
