@@ -14,6 +14,7 @@ from jax import Array
 
 from dse.base.compilation import quick_to_compile
 from dse.base.extras import extra
+from dse.calibration.devices import shared_out
 from dse.calibration.losses import relative_error, robust, weighted_mean
 from dse.evaluate.platform import local_platform
 
@@ -132,17 +133,21 @@ def _solve(
         found, value, norm, steps = quasi_newton(objective, theta)
         return Fits(problem.ranges.values(found), value, norm, steps)
 
-    # Vectors of some fits: each ends when its slowest fit does, and on a CPU its memory stays in the cache.
-    return jax.lax.map(lambda fit: one(*fit), (weights, strength), batch_size=local_platform().fits)
+    def fits(*batch: Array) -> Fits:
+        # Vectors of some fits: each ends when its slowest fit does, and on a CPU its memory stays in the cache.
+        return jax.lax.map(lambda fit: one(*fit), batch, batch_size=local_platform().fits)
+
+    return shared_out(fits, (weights, strength))
 
 
 def solve(problem: LinearProblem, start: Array, weights: Array, strength: Array, bend: float | None) -> Fits:
     """Fit a linear model to every row of ``weights`` (batch, rows) with ``strength`` (batch,), in one compiled call.
 
-    Some run side by side (:class:`dse.evaluate.platform.Platform`), so neighbours in a batch should be alike.
+    Some run side by side (:class:`dse.evaluate.platform.Platform`), so neighbours in a batch should be alike. All
+    devices of this process take some.
     """
     held = problem._replace(ranges=problem.ranges._replace(parent=()))  # integers are no operands of a gradient
-    count, together = len(strength), local_platform().fits
+    count, together = len(strength), local_platform().fits * jax.local_device_count()
     whole = np.arange(-(-count // together) * together if count > together else count) % count  # no rest of its own
     fitted = _compiled()(held, start, weights[whole], strength[whole], bend, problem.ranges.parent)
     return jax.tree.map(lambda x: x[:count], fitted)

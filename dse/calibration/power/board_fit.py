@@ -12,6 +12,7 @@ from jax import Array
 
 from dse.base.compilation import derivatives_quick_to_compile, quick_to_compile
 from dse.base.package_tables import read_table
+from dse.calibration.devices import shared_out
 from dse.calibration.losses import absolute, weighted_mean
 from dse.calibration.optimiser import descend
 from dse.evaluate.platform import local_platform
@@ -50,7 +51,7 @@ def prior_model() -> BoardPower:
 def _fit(
     model, free, rows, watts, weights, strength, pairs, slowdown, pair_weights, gpu, center, spread, about, steps=STEPS,
 ):  # fmt: skip
-    """Coefficients (batch, free) for ``weights`` (batch, rows) and ``strength`` (batch,), one by one in a call.
+    """Coefficients (batch, free) for ``weights`` (batch, rows) and ``strength`` (batch,), one by one on each device.
 
     ``about`` (batch, free): where each fit's prior stands, in its standard deviations from the table's.
     """
@@ -69,7 +70,10 @@ def _fit(
 
         return jnp.exp(center + spread * descend(loss, about, steps))
 
-    return jax.lax.map(one, (weights, strength, pair_weights, about), batch_size=local_platform().long_fits)
+    def fits(*batch: Array) -> Array:
+        return jax.lax.map(one, batch, batch_size=local_platform().long_fits)
+
+    return shared_out(fits, (weights, strength, pair_weights, about))
 
 
 def fit_batch(
