@@ -57,8 +57,8 @@ MOST_LAYERS = 10_000
 _TEXT = ("text_config", "llm_config")
 """Keys of the part of a configuration that describes its language model."""
 
-_SEQUENTIAL = ("use_parallel_residual", "parallel_attn")
-"""Keys that say of model types with attention and MLP side by side that these run one after the other."""
+_PARALLEL = ("use_parallel_residual", "parallel_attn")
+"""Keys that say whether attention and MLP run side by side, whatever their model type does without."""
 
 
 def read_config(path: Path) -> Config:
@@ -139,7 +139,14 @@ def _network(config: Config, kind: ModelType, path: Path) -> Network:
         positions=whole(config, SPELLINGS["positions"], path, 0),
         source=str(path),
         logit_softcap=bool(config.get("final_logit_softcapping")),
+        embedded=_embedded(config, hidden, path),
     )
+
+
+def _embedded(config: Config, hidden: int, path: Path) -> int:
+    """Elements of a token's embedding where they are projected to the stream's (OPT-350M), else 0."""
+    elements = whole(config, ("word_embed_proj_dim",), path, 0)
+    return 0 if elements == hidden else elements
 
 
 def _layers(config: Config, kind: ModelType, path: Path) -> list[Layer]:
@@ -151,8 +158,7 @@ def _layers(config: Config, kind: ModelType, path: Path) -> list[Layer]:
     if layers > MOST_LAYERS:
         raise InputError(f"{path}: {layers:,} layers are not accepted; give at most {MOST_LAYERS:,}")
     words, experts = attention_words(config, kind, layers, path), with_experts(config, kind, layers, path)
-    sequential = kind.arrangement == PARALLEL and any(config.get(key) is False for key in _SEQUENTIAL)
-    arrangement = PRE if sequential else kind.arrangement
+    arrangement = _arrangement(config, kind)
     return [
         Layer(
             attention_of(words[layer], layer, config, kind, path),
@@ -161,6 +167,13 @@ def _layers(config: Config, kind: ModelType, path: Path) -> list[Layer]:
         )
         for layer in range(layers)
     ]
+
+
+def _arrangement(config: Config, kind: ModelType) -> str:
+    said = next((config[key] for key in _PARALLEL if isinstance(config.get(key), bool)), None)
+    if said is None or kind.arrangement not in (PRE, PARALLEL):
+        return kind.arrangement
+    return PARALLEL if said else PRE
 
 
 def _counted(layers: list[Layer]) -> list[tuple[Layer, int]]:

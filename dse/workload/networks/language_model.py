@@ -1,5 +1,6 @@
 """Inference of a language model as operators: steps of prefill and decode, the way serving engines fuse them."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from math import ceil
 
@@ -180,27 +181,31 @@ def _step(network: Network, serving: Serving, target: Target, memory: MemoryFoot
 def step_operators(network: Network, step: Step) -> list[Operator]:
     """Return the operators of a step in the order they run: those of a kind of layer carry the number of its layers,
     and its label where the network has several kinds."""
-    operators = [_embedding(network, step)]
+    operators = list(_embedding(network, step))
     for layer, count in network.layers:
         suffix = f"_{layer.label}" if layer.label else ""
         operators += [operator.times(count, name=operator.name + suffix) for operator in layer.operators(step)]
     return operators + _head(network, step)
 
 
-def _embedding(network: Network, step: Step) -> Operator:
+def _embedding(network: Network, step: Step) -> Iterator[Operator]:
     """Gather the tokens' rows: from DRAM, since a table that large is cold at every step."""
-    return step.vector("embedding", "embedding", step.rows, network.hidden, input_distance=step.step_bytes)
+    columns = network.embedded or network.hidden
+    yield step.vector("embedding", "embedding", step.rows, columns, input_distance=step.step_bytes)
+    if network.embedded:
+        yield from step.gemm("embedding_projection", step.rows, network.hidden, columns)
 
 
 def _head(network: Network, step: Step) -> list[Operator]:
     """The last token's logits and the choice of the next token."""
     dtype, rows, hidden = step.precision.output, float(step.batch), network.hidden
+    depth = network.embedded or hidden
     columns = ceil(network.vocab / step.gpus)
     stream = 2.0 * rows * hidden * element_bytes(dtype)
     logits = Gemm(
         rows,
         columns,
-        hidden,
+        depth,
         a=dtype,
         b=dtype,
         compute=dtype,
@@ -214,6 +219,7 @@ def _head(network: Network, step: Step) -> list[Operator]:
     capped = ("logit_scale", "mul_scalar"), ("logit_tanh", "tanh"), ("logit_unscale", "mul_scalar")
     return [
         step.vector("final_norm", network.norm, rows, hidden, input_distance=stream, **late),
+        *(step.gemm("head_projection", rows, depth, hidden) if network.embedded else ()),
         step.product("logits", logits),
         *(
             step.vector(name, op, rows, columns, implementation="pytorch_vector", out_distance=2.0 * chosen)

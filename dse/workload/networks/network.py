@@ -27,6 +27,7 @@ class Network:
     positions: int = 0  # [token] that it was made for (0: not known), beyond which it is timed all the same
     source: str = ""
     logit_softcap: bool = False  # whether the logits' magnitude is capped by a tanh
+    embedded: int = 0  # [element] of embeddings that are projected to the stream, and back before the head (0: as wide)
     encoder: Encoder | None = None  # of images or sounds beside the language model, whose parameters are its own
 
     @property
@@ -37,12 +38,12 @@ class Network:
     @property
     def embedding_parameters(self) -> float:
         """Parameters of the embedding table (the head has as many again, unless tied)."""
-        return float(self.vocab * self.hidden)
+        return float(self.vocab * (self.embedded or self.hidden))
 
     @property
     def end_parameters(self) -> float:
-        """Parameters of embedding and head."""
-        return self.embedding_parameters * (1 if self.tied else 2)
+        """Parameters of embedding and head, with the projections between them and the stream."""
+        return self.embedding_parameters * (1 if self.tied else 2) + 2.0 * self.embedded * self.hidden
 
     @property
     def parameters(self) -> float:

@@ -2,6 +2,9 @@
 
 import json
 
+NULL = object()
+"""Stands for null in a configuration."""
+
 LLAMA = {
     "model_type": "llama",
     "num_hidden_layers": 32,
@@ -113,7 +116,7 @@ V2_LITE = {
     "num_attention_heads": 16,
     "intermediate_size": 10944,
     "vocab_size": 102400,
-    "q_lora_rank": None,
+    "q_lora_rank": NULL,
     "first_k_dense_replace": 1,
     "n_routed_experts": 64,
     "n_shared_experts": 2,
@@ -121,6 +124,21 @@ V2_LITE = {
     "moe_intermediate_size": 1408,
 }
 """What deepseek-ai/DeepSeek-V2-Lite changes of DeepSeek-V3."""
+
+OPT_350M = {
+    "model_type": "opt",
+    "num_hidden_layers": 24,
+    "hidden_size": 1024,
+    "num_attention_heads": 16,
+    "num_key_value_heads": None,
+    "intermediate_size": None,
+    "ffn_dim": 4096,
+    "word_embed_proj_dim": 512,
+    "vocab_size": 50272,
+    "tie_word_embeddings": True,
+    "do_layer_norm_before": False,
+}
+"""That of facebook/opt-350m."""
 
 MINIMAX_M2 = {
     "model_type": "minimax_m2",
@@ -151,8 +169,9 @@ DEVSTRAL = {
 
 
 def config(tmp_path, **changes):
-    """Path of a config.json: LLAMA with changes (None removes a key)."""
+    """Path of a config.json: LLAMA with changes (None removes a key, NULL is null)."""
     path = tmp_path / "net" / "config.json"
     path.parent.mkdir(exist_ok=True)
-    path.write_text(json.dumps({k: v for k, v in (LLAMA | changes).items() if v is not None}))
+    given = {key: value for key, value in (LLAMA | changes).items() if value is not None}
+    path.write_text(json.dumps({key: None if value is NULL else value for key, value in given.items()}))
     return path

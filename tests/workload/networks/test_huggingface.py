@@ -7,6 +7,7 @@ import pytest
 from dse.base.errors import InputError
 from dse.workload.networks.names import load_network
 from dse.workload.networks.network import networks
+from dse.workload.parse import load_workload
 from tests.workload.networks.configurations import (
     DEEPSEEK_V3,
     DEVSTRAL,
@@ -16,6 +17,7 @@ from tests.workload.networks.configurations import (
     LLAMA,
     MIMO_V2,
     MINIMAX_M2,
+    OPT_350M,
     V2_LITE,
     config,
 )
@@ -156,6 +158,49 @@ def test_parameters_of_networks_whose_layers_have_sizes_of_their_own(tmp_path, c
     assert network.active_parameters / 1e9 == pytest.approx(active, rel=0.1)
 
 
+def test_embeddings_narrower_than_the_stream_are_projected(tmp_path):
+    network = load_network(str(config(tmp_path, **OPT_350M)))
+    by_hand = 24 * (4 * 1024**2 + 2 * 1024 * 4096) + 50272 * 512 + 2 * 512 * 1024
+    assert network.parameters == by_hand == pytest.approx(331.2e6, rel=0.02)  # its checkpoint has biases, positions
+    made = {o.name: o for o in load_workload(f"{tmp_path}/net:phase=decode,batch=4,context=64").operators}
+    assert made["embedding_projection"].shape == "4 x 1024 x 512 bf16"
+    assert made["head_projection"].shape == "4 x 512 x 1024 bf16"
+    assert made["logits"].shape == "4 x 50272 x 512 bf16"
+
+
+@pytest.mark.parametrize("said", [{"model_type": "stablelm", "use_parallel_residual": True}, {"model_type": "gptj"}])
+def test_attention_and_mlp_may_run_side_by_side(tmp_path, said):
+    ((layer, _),) = load_network(str(config(tmp_path, **said))).layers
+    assert layer.arrangement == "parallel"
+
+
+@pytest.mark.parametrize(
+    ("said", "sentence"),
+    [
+        ({"model_type": "qwen3_moe", "mlp_only_layers": 2}, "mlp_only_layers = 2 is not accepted; give a list of num"),
+        ({"model_type": "llama4_text", "head_dim": 128, "moe_layers": "all"}, "moe_layers = 'all' is not accepted"),
+        ({"model_type": "nemotron_h", "head_dim": 64, "layers_block_type": 7}, "layers_block_type = 7 is not accepted"),
+    ],
+)
+def test_lists_of_layers_that_are_none_are_refused(tmp_path, said, sentence):
+    with pytest.raises(InputError, match=sentence):
+        load_network(str(config(tmp_path, **said)))
+
+
+@pytest.mark.parametrize(
+    ("said", "field", "value"),
+    [
+        ({"model_type": "minimax_m2", "num_key_value_heads": None}, "kv_heads", 8),
+        ({"model_type": "gpt_bigcode", "num_key_value_heads": None}, "kv_heads", 1),
+        ({"model_type": "ernie4_5"}, "head_dim", 128),
+        ({"model_type": "qwen3_moe"}, "experts", 128),
+        ({"model_type": "mixtral"}, "experts_per_token", 2),
+    ],
+)
+def test_what_a_configuration_leaves_out_is_its_classes(tmp_path, said, field, value):
+    assert sizes(load_network(str(config(tmp_path, **said))))[field] == value
+
+
 def test_layers_that_slide_have_sizes_of_their_own(tmp_path):
     full, window, _ = (layer.attention for layer, _ in load_network(str(config(tmp_path, **MIMO_V2))).layers)
     assert (full.kv_heads, full.value_dim, full.sinks) == (4, 128, False)
@@ -215,9 +260,9 @@ def test_a_part_without_a_type_has_that_of_the_whole(tmp_path):
 @pytest.mark.parametrize(
     ("changes", "kinds"),
     [
-        ({"model_type": "gpt_oss", "sliding_window": 128}, {"window 128 + dense": 16, "full + dense": 16}),
+        ({"model_type": "gpt_oss", "sliding_window": 128}, {"window 128 + mixture": 16, "full + mixture": 16}),
         ({"model_type": "gemma2"}, {"window 4096 + dense": 16, "full + dense": 16}),
-        ({"model_type": "llama4_text", "head_dim": 128}, {"chunk 8192 + dense": 24, "full + dense": 8}),
+        ({"model_type": "llama4_text", "head_dim": 128}, {"chunk 8192 + mixture": 24, "full + mixture": 8}),
         (
             {"model_type": "qwen3_moe", "num_experts": 8, "num_experts_per_tok": 2, "decoder_sparse_step": 2},
             {"full + dense": 16, "full + mixture": 16},

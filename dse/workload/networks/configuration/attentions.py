@@ -1,12 +1,11 @@
 """Attentions of a configuration: the kind of each layer, and its sizes."""
 
 from pathlib import Path
-from typing import Any
 
 from dse.base.errors import InputError
 from dse.workload.networks.attention_kinds import BY_HEAD, NO_NORM, GroupedQueryAttention
 from dse.workload.networks.configuration.model_types import ModelType
-from dse.workload.networks.configuration.values import SPELLINGS, Config, listed, refuse_part, whole
+from dse.workload.networks.configuration.values import SPELLINGS, Config, listed, numbered, refuse_part, whole
 from dse.workload.networks.gated_delta_net import GatedDeltaNet
 from dse.workload.networks.latent_attention import LatentAttention
 from dse.workload.networks.layers import AttentionKind
@@ -45,6 +44,9 @@ HEADS_OF_LAYERS = "num_attention_heads_per_layer"
 SINKS = ("add_full_attention_sink_bias", "add_swa_attention_sink_bias")
 """Keys that say whether softmaxes of full layers, and of sliding ones, have a term of their own."""
 
+SHARED = ("shared", "S")
+"""Words for a layer that attends what the indexer of a layer before it has chosen."""
+
 QK_NORMS = ("use_qk_norm", "qk_layernorm")
 """Keys that say whether queries and keys pass norms."""
 
@@ -63,7 +65,7 @@ def attention_words(config: Config, kind: ModelType, layers: int, path: Path) ->
     if slides := listed(config, PATTERN, int, layers, path):
         return [SLIDING if layer else FULL for layer in slides]
     if kind.name == "bamba":
-        with_attention = config.get("attn_layer_indices") or []
+        with_attention = numbered(config, "attn_layer_indices", path)
         return [FULL if layer in with_attention else MAMBA for layer in range(layers)]
     return _without_window(_in_turns(config, kind, layers, path), config)
 
@@ -73,8 +75,10 @@ def _in_turns(config: Config, kind: ModelType, layers: int, path: Path) -> list[
     rotated = listed(config, "no_rope_layers", int, layers, path) if kind.interval == "no_rope_layer_interval" else []
     if rotated:  # 1 where queries and keys are rotated
         return [kind.layers[0] if turns else kind.layers[-1] for turns in rotated]
+    if kind.layers and not kind.interval:
+        return [kind.layers[layer % len(kind.layers)] for layer in range(layers)]
     if kind.layers:
-        said = config.get(kind.interval) if kind.interval else None
+        said = config.get(kind.interval)
         turn = len(said) if isinstance(said, str) else whole(config, (kind.interval,), path, len(kind.layers))
         last = 1 + max((i for i, word in enumerate(kind.layers[:-1]) if word == kind.layers[-1]), default=-1)
         words = (*kind.layers[last:-1][:1] * (turn - 1), kind.layers[-1])
@@ -204,9 +208,22 @@ def _latent(layer: int, config: Config, kind: ModelType, path: Path) -> LatentAt
         return LatentAttention(**sizes)
     heads, dim, best = (whole(config, (f"index_{key}",), path) for key in ("n_heads", "head_dim", "topk"))
     layers = whole(config, SPELLINGS["layers"], path)
-    indexers: list[Any] = listed(config, "indexer_types", str, layers, path)
-    shared = bool(indexers) and indexers[layer] == "shared"
+    shared = _indexers(config, layers, path)[layer] in SHARED
     return SparseLatentAttention(**sizes, index_heads=0 if shared else heads, index_dim=dim, index_topk=best)
+
+
+def _indexers(config: Config, layers: int, path: Path) -> list[str]:
+    """Which layers have an indexer and which share the choice before them: as listed, as a pattern of letters, or every
+    so many layers after the first ones (transformers, configuration_glm_moe_dsa.py)."""
+    pattern = config.get("index_topk_pattern")
+    if isinstance(pattern, str):
+        config = config | {"index_topk_pattern": list(pattern)}
+    for key in ("indexer_types", "index_topk_pattern"):
+        if given := listed(config, key, str, layers, path):
+            return given
+    every = whole(config, ("index_topk_freq",), path, 1) or 1
+    first = whole(config, ("index_skip_topk_offset",), path, 2)
+    return ["shared" if max(layer - first + 1, 0) % every else "full" for layer in range(layers)]
 
 
 def _delta_net(config: Config, path: Path) -> GatedDeltaNet:
@@ -215,8 +232,12 @@ def _delta_net(config: Config, path: Path) -> GatedDeltaNet:
 
 
 def _mamba(config: Config, path: Path) -> Mamba2:
+    heads = whole(config, ("mamba_num_heads", "mamba_n_heads"), path)
+    if config.get("mamba_d_head") == "auto":
+        width = whole(config, ("mamba_expand",), path, 2) * whole(config, SPELLINGS["hidden"], path)
+        config = config | {"mamba_d_head": width // heads}
     return Mamba2(
-        whole(config, ("mamba_num_heads", "mamba_n_heads"), path),
+        heads,
         whole(config, ("mamba_head_dim", "mamba_d_head"), path),
         whole(config, ("ssm_state_size", "mamba_d_state"), path),
         whole(config, ("n_groups", "mamba_n_groups"), path),

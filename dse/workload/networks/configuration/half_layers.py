@@ -32,6 +32,9 @@ def half_layers(config: Config, kind: ModelType, path: Path) -> list[Layer] | No
     if key is None:
         return None
     known = LETTERS if key == PATTERN else NAMES
+    if not isinstance(config[key], str if key == PATTERN else list):
+        wanted = "a text of letters" if key == PATTERN else "a list of texts"
+        raise InputError(f"{path}: {key} = {config[key]!r} is not accepted; give {wanted}, one a layer")
     for word in config[key]:
         if word not in known:
             raise InputError(f"{path}: {key} has {word!r}, which is not covered; known are {', '.join(known)}")

@@ -4,16 +4,16 @@ from pathlib import Path
 
 from dse.base.errors import InputError, shown
 from dse.workload.networks.configuration.model_types import ModelType
-from dse.workload.networks.configuration.values import SPELLINGS, Config, listed, refuse_part, whole
+from dse.workload.networks.configuration.values import SPELLINGS, Config, listed, numbered, refuse_part, whole
 from dse.workload.networks.mlp_kinds import Dense, Mixture
 
 FIRST = ("first_k_dense_replace", "moe_layer_start_index", "num_dense_layers")
 """Keys of the layers without experts before those that have any."""
 
-EVERY = ("decoder_sparse_step", "interleave_moe_layer_step")
+EVERY = ("decoder_sparse_step", "interleave_moe_layer_step", "moe_layer_interval")
 """Keys of how many layers there are to one with experts, the last of them."""
 
-FROM_FIRST = ("moe_layer_freq", "moe_layer_interval")
+FROM_FIRST = ("moe_layer_freq",)
 """The same, where the first of them has the experts."""
 
 COUNT = "count"
@@ -29,12 +29,12 @@ def with_experts(config: Config, kind: ModelType, layers: int, path: Path) -> li
     said = listed(config, "mlp_layer_types", str, layers, path)
     if said:
         return [word != "dense" for word in said]
-    if config.get("moe_layers"):
-        return [layer in config["moe_layers"] for layer in range(layers)]
+    if named := numbered(config, "moe_layers", path):
+        return [layer in named for layer in range(layers)]
     first = whole(config, FIRST, path, 0)
     if first > layers:
         raise InputError(f"{path}: {_given(config, FIRST)} = {first} does not go with {layers} layers")
-    dense, last_one = config.get("mlp_only_layers") or [], config.get("moe_layer_end_index", -1)
+    dense, last_one = numbered(config, "mlp_only_layers", path), config.get("moe_layer_end_index", -1)
     end = layers if last_one in (None, -1) else whole(config, ("moe_layer_end_index",), path) + 1
     found = [first <= layer < end and layer not in dense for layer in range(layers)]
     for key in (*EVERY, *FROM_FIRST):

@@ -9,7 +9,7 @@ from typing import Any
 
 from dse.base.errors import InputError
 from dse.base.package_tables import read_table
-from dse.workload.networks.configuration.values import Config
+from dse.workload.networks.configuration.values import SPELLINGS, Config
 
 REFUSED = "networks/refused_types.csv"
 """Model types that are not covered, with what keeps them out."""
@@ -92,11 +92,20 @@ def find_model_type(name: str, path: Path) -> ModelType:
 def with_defaults(config: Config, kind: ModelType, path: Path) -> Config:
     """Return a configuration with its class's defaults of what is missing; raises InputError where those are not sure:
     what such a file means depends on the release that reads it."""
+    found = dict(config)
     for key, value in kind.defaults.items():
-        spellings = key.split("|")
-        if value == UNKNOWN and not any(spelling in config for spelling in spellings):
+        named = key.split("|")
+        if any(spelling in config for name in named for spelling in _spellings(name)):
+            continue
+        if value == UNKNOWN:
             raise InputError(
-                f"{path}: {' or '.join(spellings)} is missing, and model_type = {kind.name!r} has a default of its own "
-                f"for it; give {spellings[0]}"
+                f"{path}: {' or '.join(named)} is missing, and model_type = {kind.name!r} has a default of its own "
+                f"for it; give {named[0]}"
             )
-    return {key: value for key, value in kind.defaults.items() if value != UNKNOWN} | config
+        found[key] = value
+    return found
+
+
+def _spellings(key: str) -> tuple[str, ...]:
+    """A key with the others that say the same: a default does not stand beside what a file says in other words."""
+    return next((spellings for spellings in SPELLINGS.values() if key in spellings), (key,))

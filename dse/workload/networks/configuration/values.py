@@ -61,6 +61,14 @@ def listed(config: Config, key: str, of: type, layers: int, path: Path) -> list[
     return given
 
 
+def numbered(config: Config, key: str, path: Path) -> list[int]:
+    """Return a list of numbers of layers, empty where none is given; raises InputError where it is another thing."""
+    given = config.get(key) or []
+    if not isinstance(given, list) or not all(type(item) is int for item in given):
+        raise InputError(f"{path}: {key} = {shown(given)} is not accepted; give a list of numbers of layers")
+    return given
+
+
 def refuse_part(part: int, what: str, of_all: int, path: Path) -> None:
     """Raise InputError where a ``part`` is none of ``of_all``."""
     if not 1 <= part <= of_all:

@@ -30,7 +30,9 @@ def words(model_type, layers=8, **said):
         ("gpt_oss", {"layer_types": ["full_attention"] * 7 + ["sliding_attention"]}, "f7 s1"),
         ("cohere2", {"sliding_window_pattern": 4}, "s3 f1 s3 f1"),
         ("olmo3", {}, "s3 f1 s3 f1"),
-        ("exaone4", {}, "f8"),
+        ("exaone4", {}, "s3 f1 s3 f1"),
+        ("exaone4", {"sliding_window": None}, "f8"),
+        ("cwm", {}, "f1 s3 f1 s3"),
         ("exaone4", {"sliding_window": 4096, "sliding_window_pattern": "LLLG"}, "s3 f1 s3 f1"),
         ("llama4_text", {}, "c3 f1 c3 f1"),
         ("llama4_text", {"no_rope_layers": [1, 0, 1, 1, 1, 1, 1, 1]}, "c1 f1 c6"),
@@ -90,7 +92,7 @@ def test_what_classes_decide():
     assert (unrotated.chunk, unrotated.rotary, unrotated.qk_norm) == (0, False, "none")
     assert attention("qwen3_next", "full").output_gate
     assert not attention("cohere2", "full").rotary and attention("cohere2", "sliding").rotary
-    assert attention("exaone4", "full").rotary  # where no layer slides
+    assert attention("exaone4", "full", sliding_window=None).rotary  # where no layer slides
 
 
 def test_norms_of_queries_and_keys_may_be_turned_on_and_off():
@@ -104,3 +106,33 @@ def test_gemma_4_has_other_heads_where_it_attends_to_all():
     full, window = (attention("gemma4_text", word, **said) for word in ("full", "sliding"))
     assert (full.head_dim, full.kv_heads, full.keys_as_values) == (32, 1, True)
     assert (window.head_dim, window.kv_heads, window.keys_as_values) == (16, 2, False)
+
+
+@pytest.mark.parametrize(
+    ("said", "shared"),
+    [
+        ({}, []),
+        ({"indexer_types": ["full", "shared"] * 4}, [1, 3, 5, 7]),
+        ({"index_topk_pattern": "FSSFSSFS"}, [1, 2, 4, 5, 7]),
+        ({"index_topk_freq": 4, "index_skip_topk_offset": 3}, [3, 4, 5, 7]),
+    ],
+)
+def test_indexers_are_shared_as_configurations_say(said, shared):
+    latent = {"q_lora_rank": 16, "kv_lora_rank": 16, "qk_nope_head_dim": 8, "qk_rope_head_dim": 8, "v_head_dim": 8}
+    index = {"num_hidden_layers": 8, "index_n_heads": 4, "index_head_dim": 8, "index_topk": 16}
+    kind = model_types()["glm_moe_dsa"]
+    given = with_defaults(SIZES | latent | index | said, kind, FILE)
+    found = [attention_of("full", layer, given, kind, FILE) for layer in range(8)]
+    assert [layer for layer, one in enumerate(found) if not one.index_heads] == shared
+
+
+def test_heads_of_mamba_may_follow_from_the_stream():
+    said = {"mamba_n_heads": 8, "mamba_d_head": "auto", "mamba_expand": 2, "mamba_d_state": 16, "mamba_n_groups": 1}
+    made = attention("bamba", "mamba", **said, mamba_d_conv=4, mamba_chunk_size=64)
+    assert made.head_dim == 2 * SIZES["hidden_size"] // 8
+
+
+@pytest.mark.parametrize("wrong", [3, ["1"], [True]])
+def test_numbers_of_layers_with_attention_are_a_list(wrong):
+    with pytest.raises(InputError, match=r"attn_layer_indices = .* is not accepted; give a list of numbers of layers"):
+        words("bamba", attn_layer_indices=wrong)

@@ -33,6 +33,13 @@ def test_defaults_give_way_to_what_is_said():
     assert with_defaults({}, kind, FILE)["head_dim"] == 256
 
 
+def test_a_default_does_not_stand_beside_the_same_in_other_words():
+    said = {"n_routed_experts": 64, "num_experts_per_token": 6}
+    found = with_defaults(said, model_types()["gpt_oss"], FILE)
+    assert "num_local_experts" not in found and "num_experts_per_tok" not in found
+    assert with_defaults({"num_local_experts": None}, model_types()["gpt_oss"], FILE)["num_local_experts"] is None
+
+
 def test_a_default_that_is_not_sure_refuses():
     with pytest.raises(InputError, match="head_dim or attention_head_dim is missing, and model_type = 'nemotron_h'"):
         with_defaults({}, model_types()["nemotron_h"], FILE)
