@@ -26,21 +26,26 @@ from dse.timing.models import TIMING_MODELS, default_model, timing_model
 from dse.timing.timing import CAUSES, HOST, Timing, TimingModel
 from dse.timing.traced.reading import read_workload
 from dse.workload.operator import Operator
+from dse.workload.operators.forms import is_nothing
 from dse.workload.parse import FORMS
 from dse.workload.target import Target
 from dse.workload.workload import Workload
+
+NOT_USED = "not used"
+"""What a kernel is bound by that the form chosen on the design does not have."""
 
 
 @dataclass(frozen=True)
 class RunResult:
     """The answer for one design.
 
-    ``kernels``: a row an operator: phase, name, class, shape, the chosen implementation, repeats, cycles and time of
-    one launch [us] and of all repeats [ms] at the clock that the power limit leaves, share of the phase, achieved rate
-    [TFLOP/s] and DRAM bandwidth [GB/s], board power if nothing limited it [W], the cause that costs most, and the stack
-    [ms]. ``watts``: mean board power of each phase by component [W]. ``metrics``: TTFT, time between tokens, tokens/s,
-    energy, dollars for a million tokens at :attr:`price` ... by name, each with its unit. ``waits``: how long the GPU
-    waits for the host in each phase [ms], of those that a serving engine runs; the shares of the kernels then leave
+    ``kernels``: a row an operator, with times of 0 and bound by NOT_USED where the chosen form has it not: phase, name,
+    class, shape, the chosen implementation, repeats, cycles and time of one launch [us] and of all repeats [ms] at the
+    clock that the power limit leaves, share of the phase, achieved rate [TFLOP/s] and DRAM bandwidth [GB/s], board
+    power if nothing limited it [W], the cause that costs most, and the stack [ms]. ``watts``: mean board power of each
+    phase by component [W]. ``metrics``: TTFT, time between tokens, tokens/s, energy, dollars for a million tokens at
+    :attr:`price` ... by name, each with its unit. ``waits``: how long the GPU waits for the host in each phase [ms], of
+    those that a serving engine runs; the shares of the kernels then leave
     that out of 1. ``limit_ends``: what the error of the watts makes of the power limit (None: none holds).
     """
 
@@ -257,7 +262,7 @@ def _row(result: WorkloadResult, k: int) -> dict[str, Any]:
     """Return launch ``k`` at the clock that its phase is left."""
     operator, us = result.workload.operators[k], result.stack(0, k)
     total, ran = sum(us.values()), result.workload.candidate(k, result.chosen[0, k])
-    return {
+    row = {
         "phase": operator.phase,
         "kernel": operator.name,
         "class": operator.kind,
@@ -273,6 +278,12 @@ def _row(result: WorkloadResult, k: int) -> dict[str, Any]:
         "bound_by": result.bound_by(0, k),
         **{f"{cause}_ms": value * operator.repeats / 1e3 for cause, value in us.items()},
     }
+    return row | dict.fromkeys(_measured(row), 0.0) | {"bound_by": NOT_USED} if is_nothing(ran) else row
+
+
+def _measured(row: dict[str, Any]) -> list[str]:
+    """What of a row a kernel that is not used has none of."""
+    return [key for key, value in row.items() if isinstance(value, float) and key != "repeats"]
 
 
 def _metrics(result: WorkloadResult, sheet: GpuSheet) -> dict[str, Quantity]:

@@ -12,7 +12,7 @@ from dse.base.error_interval import SHARE
 from dse.comparison.run_ratios import run_ratio_errors
 from dse.evaluate.by_workload import evaluation_of
 from dse.evaluate.evaluation import WorkloadResult
-from dse.evaluate.run import model_of, run
+from dse.evaluate.run import NOT_USED, model_of, run
 from dse.explanation.attribute_words import METRIC_WORDS, after_number, explained_metrics, percent, words
 from dse.explanation.explain import Explanation, explained, load_for, records
 from dse.explanation.refusal import why_refused
@@ -165,7 +165,8 @@ def _kernels(first: Explanation, second: Explanation) -> pd.DataFrame:
     for side, name in ((first, "first"), (second, "second")):
         for column, short in columns.items():
             frame[f"{name}_{short}"] = side.run.kernels[column].to_numpy()
-    return frame.assign(difference_ms=frame["second_ms"] - frame["first_ms"])
+    unused = (frame["first_bound_by"] == NOT_USED) & (frame["second_bound_by"] == NOT_USED)
+    return frame.assign(difference_ms=frame["second_ms"] - frame["first_ms"])[~unused].reset_index(drop=True)
 
 
 def _swaps(

@@ -1,8 +1,13 @@
-"""One workload on one GPU: the dollars of its tokens."""
+"""One workload on one GPU: the dollars of its tokens, and kernels that are not used."""
+
+from io import StringIO
 
 import pytest
+from rich.console import Console
 
 import dse
+from dse.evaluate.run import NOT_USED
+from dse.reports.run.terminal import print_run
 
 DECODE = "gpt2_xl:phase=decode,batch=8,context=128,dtype=fp16"
 
@@ -39,3 +44,15 @@ def test_products_have_no_tokens_and_so_no_dollars(tmp_path) -> None:
 def test_a_price_of_nothing_is_refused() -> None:
     with pytest.raises(dse.InputError, match="price of h100_sxm: 0 is not accepted"):
         dse.run("h100_sxm", DECODE, "roofline", price=0)
+
+
+def test_kernels_of_a_form_that_is_not_used_take_no_time_and_are_not_shown() -> None:
+    result = dse.run("h200", "deepseek_v2_lite:phase=prefill,batch=1,prompt=512")
+    left_out = result.kernels[result.kernels["implementation"].str.endswith("no kernel")]
+    assert set(left_out["kernel"]) == {"absorbed_values_dense", "absorbed_values_experts"}
+    assert (left_out[["time_us", "time_ms", "share", "tflops", "dram_gbs", "power_w"]] == 0).all(axis=None)
+    assert set(left_out["bound_by"]) == {NOT_USED}
+    assert result.kernels["time_ms"].sum() == pytest.approx(sum(result.stack("prefill").values()))
+    console = Console(width=200, record=True, file=StringIO())
+    print_run(result, console)
+    assert "no kernel" not in console.export_text()

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from dse.evaluate.run import RunResult
+from dse.evaluate.run import NOT_USED, RunResult
 from dse.explanation.attribute_words import METRIC_WORDS, explained_metrics
 from dse.explanation.explain import MOST_ASSUMED, Explanation
 from dse.explanation.roofline_points import TOTAL, bandwidth_gbs
@@ -33,7 +33,7 @@ def kernel_stacks(run: RunResult, most: int | None = None) -> pd.DataFrame:
     rows = []
     for phase in run.workload.phases:
         rows += _bars(phase.name, TOTAL, run.stack(phase.name))
-        part = run.kernels[run.kernels["phase"] == phase.name]
+        part = run.kernels[(run.kernels["phase"] == phase.name) & (run.kernels["bound_by"] != NOT_USED)]
         again = part.groupby("kernel").cumcount()
         heaviest_ones = heaviest(part["time_ms"], most)
         for (_, row), number in zip(part[heaviest_ones].iterrows(), again[heaviest_ones], strict=True):

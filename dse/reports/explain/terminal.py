@@ -8,6 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from dse.base.units import signed
+from dse.evaluate.run import NOT_USED
 from dse.explanation.compare import RATIO, SWAPS, Comparison
 from dse.explanation.explain import METHOD, Explanation
 from dse.explanation.roofline_points import TOTAL, bandwidth_gbs
@@ -167,8 +168,10 @@ def _kernels(explanation: Explanation, phase: str, width: int, most: int | None)
     for name in shown:
         text = name in ("kernel", "costs most", "steepest in")
         table.add_column(name, justify="left" if text else "right", overflow="fold")
+    ran = explanation.run.kernels[explanation.run.kernels["bound_by"] != NOT_USED]
     points = explanation.roofline[explanation.roofline["phase"] == phase]
-    times = explanation.run.kernels.loc[explanation.run.kernels["phase"] == phase, "time_ms"]
+    points = points[points["operator"].isin([*ran.index, -1])]
+    times = ran.loc[ran["phase"] == phase, "time_ms"]
     longest = heaviest(times, most)
     for _, point in points.iterrows():
         if point["operator"] < 0 and not longest.all():

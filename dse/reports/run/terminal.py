@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from dse.evaluate.run import RunResult
+from dse.evaluate.run import NOT_USED, RunResult
 from dse.power.power import COMPONENTS
 from dse.reports.common.terminal_parts import plain_table, say
 from dse.reports.common.words import RUN_LABELS, power_calibration, timing_calibration
@@ -89,7 +89,7 @@ def _kernels(phase: str, rows: pd.DataFrame, width: int, waits: float) -> Table:
     for name in shown:
         text = name in ("kernel", "shape", "implementation", "bound by")
         table.add_column(name, justify="left" if text else "right", no_wrap=True)
-    for row in rows.to_dict("records"):
+    for row in rows[rows["bound_by"] != NOT_USED].to_dict("records"):
         table.add_row(*(Text(cell(row)) for cell in shown.values()))
     if waits > 0:
         share = waits / (waits + rows["time_ms"].sum())
