@@ -1,6 +1,7 @@
 """A row of a whole module of sparse latent attention as kernels: indexer, choice, and attention to what was chosen."""
 
 from dataclasses import dataclass, replace
+from math import ceil
 from typing import Any
 
 import pandas as pd
@@ -9,6 +10,7 @@ from dse.base.errors import InputError
 from dse.measured.compound.module_step import module_step
 from dse.measured.row_shape import notes_of
 from dse.workload.networks.sparse_latent_attention import SparseLatentAttention
+from dse.workload.networks.step import Step
 from dse.workload.operator import Operator
 from dse.workload.target import Target
 
@@ -44,6 +46,12 @@ WITHOUT_INDEXER = ("skip_indexer", "dense_mha")
 
 DENSE = "dense_mha"
 
+UNSPLIT = "flash_mla_sparse_fwd"
+"""A kernel that reads 16 bits and gives all keys of a query to one CTA (deepseek-ai/FlashMLA, sparse prefill)."""
+
+PADDED, BLACKWELL = 128, 10.0
+"""Heads of its tile from this compute capability on (sgl-project/sglang, nsa_backend.py: 64 on Hopper, 128 since)."""
+
 
 def sparse_operators(row: Any, target: Target) -> tuple[Operator, ...]:
     """Return the kernels of a row of SPARSE_MODULES; raises InputError where it names no network or sizes."""
@@ -59,7 +67,7 @@ def sparse_operators(row: Any, target: Target) -> tuple[Operator, ...]:
         raise InputError("attention to all tokens with keys and values made, in place of the chosen ones")
     sizes = NETWORKS[named]
     attention = SparseLatentAttention(
-        int(row.heads),
+        _computed_heads(int(row.heads), notes, target),
         sizes.query_rank,
         int(row.kv_lora_rank),
         sizes.nope_dim,
@@ -74,5 +82,23 @@ def sparse_operators(row: Any, target: Target) -> tuple[Operator, ...]:
     decodes, hidden = row.op == "dsa_decode_module", row.hidden
     if alone:
         decodes, hidden = row.seq_q == 1, sizes.hidden
-    made = attention.operators(module_step(row, attention, decodes, target, int(hidden)))
-    return tuple(operator for operator in made if not alone or operator.name == alone)
+    step = module_step(row, attention, decodes, target, int(hidden))
+    made = attention.operators(_widened(step) if UNSPLIT in notes else step)
+    kept = (operator for operator in made if not alone or operator.name == alone)
+    return tuple(_unsplit(operator) if alone and UNSPLIT in notes else operator for operator in kept)
+
+
+def _computed_heads(heads: int, notes: str, target: Target) -> int:
+    """Heads that are computed: on Blackwell sglang fills the kernel's tile of PADDED with zeros."""
+    newest = target.capabilities[0] if target.capabilities else 0.0
+    return ceil(heads / PADDED) * PADDED if UNSPLIT in notes and newest >= BLACKWELL else heads
+
+
+def _widened(step: Step) -> Step:
+    """A step whose cache is read in 16 bits: a narrow one is widened before the kernel."""
+    return replace(step, precision=replace(step.precision, kv=step.precision.output))
+
+
+def _unsplit(operator: Operator) -> Operator:
+    """An operator without the candidates that split the keys."""
+    return replace(operator, candidates=tuple(c for c in operator.candidates if c.kernel.launches == 1))

@@ -66,11 +66,8 @@ class SparseLatentAttention(LatentAttention):
         yield from self._absorbed(step, heads)
 
     def _attention(self, step: Step, heads: int, kv_heads: int, head_dim: int, **shape: int) -> Attention:
-        """Attention as over all tokens, of which each query sees no more than are chosen."""
-        made = super()._attention(step, heads, kv_heads, head_dim, **shape)
-        if step.phase == "decode":
-            return replace(made, keys=min(step.keys, self.index_topk))
-        return replace(made, window=self.index_topk)
+        """Attention as over all tokens, of which each query gathers those that were chosen for it."""
+        return replace(super()._attention(step, heads, kv_heads, head_dim, **shape), gathered=self.index_topk)
 
     def _indexed(self, step: Step) -> Iterator[Operator]:
         """Yield the indexer: its queries and keys, their rotation and scales, scores of every token, the choice."""

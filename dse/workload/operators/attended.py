@@ -19,7 +19,9 @@ class Attention:
     new keys and values into the cache belongs to it. ``decoding``: a single query continues an answer, else it is a
     prompt of one token, which some libraries give to another kernel. ``v_dim`` of the values' heads (0: as the keys').
     ``written_dim``: elements of a token that the cache takes, where keys and values were made of a latent, which alone
-    is kept (0: those of all key-value heads). ``latent``: the values are a slice of the keys, so that one read serves
+    is kept (0: those of all key-value heads). ``gathered``: tokens that each query attends by a list of its own, no two
+    the same, so that it shares no reads with others (0: it has none); where fewer are before it, the rest of its list
+    is masked (FlashMLA, sparse prefill). ``latent``: the values are a slice of the keys, so that one read serves
     both, as of multi-head latent attention with its up-projections absorbed (DeepSeek-V2, 2.1.2). Raises ValueError
     when there are fewer keys than queries, or values that are no slice of their keys.
     """
@@ -45,6 +47,7 @@ class Attention:
     sinks: bool = False
     softcap: bool = False
     written_dim: int = 0
+    gathered: int = 0
 
     def __post_init__(self) -> None:
         if self.latent and self.value_dim > self.head_dim:
@@ -64,7 +67,7 @@ class Attention:
             return self.keys
         if self.chunk:
             return (_pairs(self.keys, self.chunk) - _pairs(self.prefix, self.chunk)) / self.queries
-        window = self.window or self.keys
+        window = self.window or self.gathered or self.keys
         growing = min(max(window - self.prefix, 0.0), self.queries)  # queries that still see every key before them
         seen = growing * (2 * self.prefix + growing + 1) / 2 + (self.queries - growing) * window
         return seen / self.queries
@@ -122,8 +125,9 @@ class Attention:
 
     @property
     def kv_bytes(self) -> float:
-        """Bytes of the keys and values attended."""
-        return self.batch * self.kv_heads * self.keys * self.cached_dim * element_bytes(self.kv)
+        """Bytes of the keys and values attended, each once: lists of neighbours are next to the same."""
+        tokens = min(self.keys, self.queries - 1.0 + self.gathered) if self.gathered else self.keys
+        return self.batch * self.kv_heads * tokens * self.cached_dim * element_bytes(self.kv)
 
     @property
     def fma(self) -> float:

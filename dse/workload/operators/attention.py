@@ -190,7 +190,9 @@ class _Run:
 
     @property
     def decodes(self) -> bool:
-        """Whether the decode kernel runs."""
+        """Whether the decode kernel runs: of queries that share no keys each is as the one of a decode."""
+        if self.attention.gathered:
+            return True
         one = self.attention.queries == 1 and (self.attention.decoding or self.library.one_token_decodes)
         return one and self.library.decodes
 
@@ -222,8 +224,8 @@ class _Run:
         """One token a request: the query heads that share keys fill one tile's rows, their keys are split over CTAs."""
         a = self.attention
         row_tiles = ceil(self.group / block.rows) if kernel == "decode" else self.group
-        units = a.batch * a.kv_heads * row_tiles
-        blocks = ceil(a.keys / block.columns)
+        units = a.batch * a.kv_heads * row_tiles * (a.queries if a.gathered else 1.0)
+        blocks = ceil((a.gathered or a.keys) / block.columns)
         splits = self._splits(units, blocks) if self.group > 1 or self.library.splits_single else (1,)
         return [
             self._candidate(kernel, block, units, Lengths(ceil(blocks / split), ceil(blocks / split)), split)
@@ -285,7 +287,7 @@ def _problem(attention: Attention, library: AttentionLibrary, implementation: st
     if a.window and a.queries > 1 and library.windows_known:  # as many as leave a query as many to see
         keys = min(keys, 2.0 * a.visible)
     windowed = a.window and not library.windows_known
-    plain = not (windowed or a.chunk or a.softcap) and (wide or narrow) and a.cached_dim == 2 * a.head_dim
+    plain = not (windowed or a.chunk or a.softcap or a.gathered) and (wide or narrow) and a.cached_dim == 2 * a.head_dim
     return (a.batch * a.heads, a.queries, keys, a.head_dim, a.heads / a.kv_heads) if plain else (0.0,) * PROBLEM
 
 

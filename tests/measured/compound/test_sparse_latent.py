@@ -62,3 +62,13 @@ def test_kernels_of_the_module_alone(queries, keys, pairs, scored):
     assert attention.fma == 16 * pairs * 64 * (576 + 512)
     (scores,) = kernels(op="dsa_mqa_logits", dtype="fp8", **said).values()
     assert scores.fma == pytest.approx(16 * scored * 32 * 128)
+
+
+@pytest.mark.parametrize(("capability", "computed"), [(9.0, 64), (10.0, 128)])
+def test_the_kernel_without_splits_reads_sixteen_bits_and_fills_its_tile(capability, computed):
+    row = ROW | {"op": "dsa_attn", "hidden": np.nan, "notes": "impl=sglang-0.5.14/flash_mla_sparse_fwd; GlmMoeDsa"}
+    (attention,) = sparse_operators(SimpleNamespace(**row), Target((capability, capability)))
+    for candidate in attention.candidates:
+        assert candidate.kernel.launches == 1
+        assert candidate.kernel.fma == 16 * 2048 * computed * (576 + 512)
+        assert candidate.kernel.cold_bytes == 16 * 2048 * 576 * 2

@@ -60,3 +60,18 @@ def test_scores_leave_the_registers_as_one_number_of_all_heads():
         stored = kernel.ctas * kernel.warps * kernel.end.store_bytes
         assert pairs * 4 <= stored < 2.5 * pairs * 4
         assert kernel.write_bytes == pairs * 4
+
+
+@pytest.mark.parametrize(
+    ("batch", "tokens", "before"), [(1, 4096, 0), (2, 64, 10_000), (1024, 1, 16)], ids=["prompt", "after", "short"]
+)
+def test_every_token_gathers_a_whole_list(batch, tokens, before):
+    """Tokens share no reads, and the rest of a list is masked where fewer tokens are before them."""
+    step = replace(LONG, phase="prefill", batch=batch, queries=tokens, keys=float(before + tokens))
+    kernel = made(SPARSE, step)["latent_attention"]
+    tiles = batch * tokens * 128 / 64  # 64 heads a tile
+    queries, results = (batch * tokens * 128 * elements * 2 for elements in (576, 512))
+    assert kernel.launches == 1 and kernel.ctas == tiles
+    assert kernel.l2_bytes == tiles * 2048 * 576 * 2 + queries + results
+    distinct = min(before + tokens, tokens - 1 + 2048)
+    assert kernel.cold_bytes == batch * distinct * 576 * 2
