@@ -167,8 +167,9 @@ def _nearest(name: str) -> str:
     most = max(shared.values(), default=0.0)
     near = [preset for preset in preset_names() if most and shared[preset] == most][:3]
     titles = {_key(alias): preset for alias, preset in _by_alias().items()}
-    spelt = [titles[key] for key in get_close_matches(_key(name), titles, n=3, cutoff=0.75)]
-    found = list(dict.fromkeys(near or spelt))
+    keys = (_key(name), _key(name).replace("o", "0"))  # b2oo is b200
+    spelt = [titles[near] for key in keys for near in get_close_matches(key, titles, n=3, cutoff=0.75)]
+    found = list(dict.fromkeys(near or spelt))[:3]
     if not found:
         return f"give one of {len(preset_names())} presets or the path of a GPU TOML"
     return f"did you mean {' or '.join(f'{preset!r}' for preset in found)}?"

@@ -80,6 +80,8 @@ def test_a_name_that_several_cards_share_is_answered_by_naming_them(name, cards)
         ("GeForce RTX 4090 D", "rtx_4090"),
         ("h100_smx", "h100_sxm"),
         ("NVIDIA L40G", "l40"),
+        ("h1oo_sxm", "h100_sxm"),
+        ("b2oo", "b200"),
     ],
 )
 def test_a_name_of_none_is_answered_by_the_nearest(name, preset):
