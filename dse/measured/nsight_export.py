@@ -20,6 +20,7 @@ from dse.base.csv_table import PARQUET, read_csv, refuse_capitals, refuse_twice
 from dse.base.errors import InputError, accepted
 from dse.base.printed_numbers import decimal_comma, printed_number
 from dse.base.text_file import TABLE, parsing, read_text
+from dse.measured.profiler.executed_instructions import executed, noted
 
 TIME = "gpu__time_duration.sum"
 SHORT_TIME = "Duration"
@@ -308,6 +309,7 @@ def _row(group: Sequence[ProfiledLaunch], said: Mapping[str, object]) -> dict[st
     """A row of the measured table of the launches of one operation."""
     first = group[0]
     notes = f"kernel={first.kernel}; grid={first.grid}; block={first.block}; kernels={len(group)}; ID={first.number}"
+    notes += noted(executed((launch.metrics, launch.comma) for launch in group))
     known = {"op": NO_SHAPE, "dtype": "", "device": first.device} | {k: v for k, v in said.items() if v != ""}
     return {
         "source": "nsight_compute",

@@ -35,6 +35,7 @@ from dse.timing.schedule import busiest_sm, fair_issue, rounds
 from dse.timing.sustained import Costs, Sustained
 from dse.timing.tensor_core import busy_cycles, fixed_interval_rate, supported, tensor_rate
 from dse.timing.timing import Timing, TimingModel, expect_records, kernel_clock
+from dse.timing.work import Work, executed
 from dse.workload.kernel import Kernel
 from dse.workload.operators.gemm_library import REPRESENTATIVE, TUNED, Library
 
@@ -62,6 +63,7 @@ class Amali(TimingModel):
     launch: LaunchLatency = eqx.field(default_factory=LaunchLatency)  # coefficients of KLL
     sustained: Sustained = eqx.field(default_factory=Sustained)  # fitted shares of rates, and costs
     discrepancy: Discrepancy | None = None  # what these leave of a library's kernels
+    work: Work | None = None  # instructions that a profiler counted of a library's kernels
     calibrated_on: str = eqx.field(default="", static=True)  # name of the calibration that both come from
     errors: ErrorInterval | None = eqx.field(default=None, static=True)  # of its times, where it was not fitted
     tensor_modifiers: bool = _switch(True)  # II_TC from the opcode's FMA count (off: a fixed unit)
@@ -88,7 +90,7 @@ class Amali(TimingModel):
         """Return the cycles of a generated kernel in all, and by cause: the terms of Eq. (16), then what is fitted."""
         model = self.of(kernel.implementation)
         fitted = model.sustained
-        gpu = fitted.derated(gpu)
+        kernel, gpu = executed(model.work, kernel), fitted.derated(gpu)
         clock, grid = kernel_clock(kernel, gpu), waves(kernel, gpu)
         mem = memory(kernel, gpu, clock, self.latency_is_total, fitted.kept, fitted.streams)
         uneven = rounds(kernel, gpu, grid, fitted.tail)
@@ -175,7 +177,8 @@ class Amali(TimingModel):
         """The model with the coefficients of one implementation."""
         launch, sustained = self.launch.of(implementation), self.sustained.of(implementation)
         discrepancy = None if self.discrepancy is None else self.discrepancy.of(implementation)
-        return replace(self, launch=launch, sustained=sustained, discrepancy=discrepancy)
+        work = None if self.work is None else self.work.of(implementation)
+        return replace(self, launch=launch, sustained=sustained, discrepancy=discrepancy, work=work)
 
     def anonymous(self) -> "Amali":
         """Return the model with its numbers as arrays and without a name: one compiled program serves all of them."""

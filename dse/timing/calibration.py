@@ -32,6 +32,8 @@ from dse.timing.launch import LaunchLatency
 from dse.timing.novelty import NOTHING_NEW, Novelty, novelty
 from dse.timing.parameters import LAUNCH, read_parameters
 from dse.timing.sustained import Sustained
+from dse.timing.work import composed as composed_work
+from dse.timing.work import read_work
 from dse.workload.implementation import IMPLEMENTATIONS
 
 FORMAT = "dse timing calibration 2"
@@ -47,7 +49,7 @@ MODEL = "amali"
 
 HEAD = ("format", "name", "model", "gpus", "date", "jax", "like", "implementations", "tables", OWN_GPUS)
 FIT = ("implementation", "also", "rows", "rows_left_out", "at_bounds", "undetermined", "left_out", "residuals",
-       "harnesses", "discrepancy", "parameters", "stages")  # fmt: skip
+       "harnesses", "work", "discrepancy", "parameters", "stages")  # fmt: skip
 """Keys of a file: of the whole, and of each fit; that of products stands beside the head."""
 
 TWINS = {"bf16": "fp16", "fp16": "bf16"}
@@ -294,7 +296,7 @@ def composed(others: Mapping[str, TimingCalibration], own: TimingCalibration, na
         one.discrepancy if measured and (one is not own or i == MATRIX) else None
         for i, one in zip(IMPLEMENTATIONS, used, strict=True)
     ]
-    return replace(model, discrepancy=composed_discrepancy(known))
+    return replace(model, discrepancy=composed_discrepancy(known), work=composed_work([one.model.work for one in used]))
 
 
 def _calibration(path: Path, content: dict[str, Any]) -> TimingCalibration:
@@ -338,7 +340,8 @@ def _fit(
     error_quantiles = tuple(replace(r, implementation=implementation or r.implementation) for r in error_quantiles)
     overheads = _overheads(path, place, _table(path, content, "harnesses"))
     points = read_points(path, place, of, content.get("discrepancy"))
-    model = replace(calibrated_model(values, name), discrepancy=points.record() if points else None)
+    work = read_work(path, place, content.get("work"))
+    model = replace(calibrated_model(values, name), discrepancy=points.record() if points else None, work=work)
     return TimingCalibration(name, model, values, gpus, overheads, error_quantiles, own, discrepancy=points)
 
 

@@ -11,8 +11,8 @@ from dse.base.errors import InputError
 from dse.base.skipped_rows import why_skipped
 from dse.measured.coverage import SHAPES
 from dse.measured.nsight_export import is_export
+from dse.measured.profiler.warp_states import NOT_MODELLED, class_shares, classes
 from dse.measured.table import read_times
-from dse.measured.warp_states import NOT_MODELLED, class_shares, classes
 from dse.validation.time import covered_rows, predicted_parts
 from dse.validation.worst_rows import PredictedRows
 

@@ -7,7 +7,7 @@ import pytest
 from dse import InputError
 from dse.cli import run_command
 from dse.measured.nsight_export import TIME
-from dse.measured.warp_states import class_shares, states
+from dse.measured.profiler.warp_states import class_shares, states
 from dse.validation.stalls import validate_stalls
 
 PREFIX, SUFFIX = "smsp__average_warps_issue_stalled_", "_per_issue_active.ratio"

@@ -15,6 +15,8 @@ from dse.base.toml_text import literal, pairs
 from dse.calibration.timing.fit import DETERMINED, parameters
 from dse.calibration.timing.sensitivity import Sensitivity
 from dse.calibration.timing.stages import StagedFit
+from dse.calibration.timing.work_accounting import WorkAccount
+from dse.calibration.timing.work_accounting import lines as work_lines
 from dse.hardware.own_gpus import own_lines
 from dse.hardware.presets import GpuSheet
 from dse.measured.table import OperatorTable
@@ -56,6 +58,7 @@ class TimingAnswer:
     also: tuple[str, ...] = ()
     doubts: tuple[str, ...] = ()
     sensitivity: tuple[Sensitivity, ...] = ()  # where it was asked for
+    work: WorkAccount | None = None  # where a profiler counted the rows' instructions
 
     def coefficients(self) -> list[dict[str, Any]]:
         """Return the parameters with unit, 95 % interval, share of the answer that is the rows', stage and words."""
@@ -90,6 +93,7 @@ class TimingAnswer:
             "undetermined": list(self.fit.undetermined),
             "at_bounds": list(self.fit.at_bounds),
             "discrepancy": self._points(),
+            **({"work": self.work.document()} if self.work else {}),
             "residuals": [asdict(r) for r in self.error_quantiles],
             **({"sensitivity": [one.document() for one in self.sensitivity]} if self.sensitivity else {}),
         }
@@ -110,6 +114,7 @@ class TimingAnswer:
         out = f"shape families whose CRC-32 modulo 10 is {LEFT_OUT} or more" if self.rows_left_out else none
         lines += [f"left_out = {literal(out)}", "", listed(self.error_quantiles).rstrip()]
         lines += ["", f"[{place}harnesses] # {OVERHEADS}", *(f"{k} = {v:.6g}" for k, v in self.harnesses.items())]
+        lines += ["", *work_lines(self.work, place)] if self.work else []
         lines += ["", *self.fit.discrepancy.lines(place)] if self.fit.discrepancy else []
         for row in document["parameters"]:
             if row["name"] != "overhead_us":

@@ -40,7 +40,7 @@ from dse.timing.calibration import (
     shipped_calibrations,
 )
 from dse.workload.implementation import KINDS
-from dse.workload.microbenchmarks import CHASE, GRID
+from dse.workload.microbenchmarks import CHASE, GRID, LOOPS
 from dse.workload.operators.attention_library import DEFAULTS, attention_libraries, names_library
 
 FITTED: dict[str, tuple[str, ...]] = {
@@ -87,11 +87,12 @@ def calibrate_timing(
     for table in read:
         counts.update(table.skipped)
     started, of_micro = start_of(mine, sheet)
-    usable = _usable(mine[~mine["op"].isin((CHASE, GRID))], sheet, counts)
+    usable = _usable(mine[~mine["op"].isin((CHASE, GRID, *LOOPS))], sheet, counts)
     rows = drawn_rows(usable, {str(device): sheet for device in usable["device"].unique()}, way, counts)
     fits = _without_twice(_fits(rows, read, sheet, counts, report, sensitivity, started))
     like = calibration_of(sheet)
     notes = [doubt for fit in fits for doubt in fit.doubts] + of_micro + _assumed(rows, sheet)
+    notes += [f"{fit.implementation}, {one.words()}" for fit in fits if fit.work for one in fit.work.classes]
     notes += [FEW.format(f.implementation, f.rows, SAFE) for f in fits if f.rows + f.rows_left_out < SAFE]
     products = next((fit for fit in fits if fit.implementation == MATRIX), None)
     if products is None:
@@ -200,7 +201,8 @@ def _fits(
     for name, part in by_implementation(rows).items():
         if len(part.table) >= FEWEST:
             fit = _fitted(name, read, sheet, part, report, started if name == MATRIX else {})
-            swept = sensitivities(part, fit.fit, KINDS[name]) if sensitivity else ()
+            ran = fit.work.applied(part) if fit.work else part
+            swept = sensitivities(ran, fit.fit, KINDS[name]) if sensitivity else ()
             fits.append(replace(fit, sensitivity=swept))
             continue
         few.append(f"{len(part.table)} of {name}")

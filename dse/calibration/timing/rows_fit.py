@@ -1,6 +1,7 @@
 """Fits of the timing model's sustained rates and costs to one implementation's measured rows."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from zlib import crc32
 
 import numpy as np
@@ -10,7 +11,9 @@ from dse.base.errors import InputError
 from dse.base.skipped_rows import Skipped, why_skipped
 from dse.calibration.timing.answer import LEFT_OUT, TimingAnswer
 from dse.calibration.timing.discrepancy_fit import FEWEST_ROWS, too_few, with_discrepancy
-from dse.calibration.timing.stages import StageResult, staged_fit
+from dse.calibration.timing.fit import prior_values
+from dse.calibration.timing.stages import StagedFit, StageResult, staged_fit, with_points
+from dse.calibration.timing.work_accounting import WorkAccount, work_account
 from dse.hardware.presets import GpuSheet
 from dse.measured.protocol import Protocol
 from dse.measured.row_operator import family
@@ -59,7 +62,8 @@ def fit_timed(
     ``weight`` (rows,): what each row counts in the parameters' fit, all alike without it.
     ``near``: a calibration whose errors stand for those of a fit to few rows, or to families that all are left out or
     none: it leaves out no row. Its discrepancy is kept where there are too few rows for another. ``fewest`` rows that
-    a discrepancy needs.
+    a discrepancy needs. Where the rows' notes hold a profiler's counts of instructions, these come first
+    (:mod:`dse.calibration.timing.work_accounting`).
     """
     if len(rows.table) < FEWEST:
         raise InputError(f"calibrate timing: {len(rows.table)} rows of {implementation}; a fit needs {FEWEST}")
@@ -67,10 +71,12 @@ def fit_timed(
     few = near is not None and (len(rows.table) < ENOUGH or out.all() or not out.any())
     out = np.zeros(len(rows.table), bool) if few else out
     held = near.discrepancy if near is not None and too_few(rows, out) else None
-    fit = staged_fit(
-        rows, out, fit_overhead, report=report, kind=KINDS[implementation], start=start, weight=weight, discrepancy=held
-    )
-    fit = with_discrepancy(fit, rows, out, KINDS[implementation], fit_overhead, fewest)
+    kind = KINDS[implementation]
+    account = work_account(rows, with_points(start or prior_values(kind), held), out)
+    rows, told = _with_work(account, rows, report)
+    fit = staged_fit(rows, out, fit_overhead, report=told, kind=kind, start=start, weight=weight, discrepancy=held)
+    fit = _after_work(account, fit)
+    fit = with_discrepancy(fit, rows, out, kind, fit_overhead, fewest)
     if report and fit.discrepancy is not held:
         report(fit.stages[-1])
     _refuse_far_off(implementation, fit.predicted_us[~out] / rows.table["latency_us"].to_numpy()[~out])
@@ -93,7 +99,36 @@ def fit_timed(
         errors,
         implementation,
         doubts=tuple(far_rows(rows.table, fit.predicted_us, f" of {implementation}")),
+        work=account,
     )
+
+
+def _with_work(
+    account: WorkAccount | None, rows: TimedRows, report: Callable[[StageResult], None] | None
+) -> tuple[TimedRows, Callable[[StageResult], None] | None]:
+    """Return the rows with the instructions that were counted, and who is told of stages: the first is told as that of
+    work accounting, behind the errors before it."""
+    if account is None or report is None:
+        return (rows, report) if account is None else (account.applied(rows), report)
+
+    def told(stage: StageResult) -> None:
+        first = not stage.free and stage.rows == 0
+        for one in _stages(account, stage) if first else (stage,):
+            report(one)
+
+    return account.applied(rows), told
+
+
+def _after_work(account: WorkAccount | None, fit: StagedFit) -> StagedFit:
+    """Return a fit whose stages begin with that of work accounting."""
+    if account is None:
+        return fit
+    return replace(fit, stages=(*_stages(account, fit.stages[0]), *fit.stages[1:]))
+
+
+def _stages(account: WorkAccount, first: StageResult) -> tuple[StageResult, StageResult]:
+    """The errors before and after work accounting; ``first``: those of the values that a fit starts from."""
+    return replace(account.before, name=first.name), account.as_stage(first)
 
 
 def _refuse_far_off(implementation: str, ratio: np.ndarray) -> None:
