@@ -183,7 +183,7 @@ def measure(
     quick:
         A coarse grid in a few minutes.
     only:
-        What to measure, by comma: gemm, attention, vector, stream, latency, launch.
+        What to measure, by comma: gemm, attention, vector, stream, latency, launch, power.
     seconds:
         Begin no operator after so long; a second run goes on.
     graphs:

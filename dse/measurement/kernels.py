@@ -10,9 +10,12 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from dse.measurement.microbenchmarks import chase, empty_grid, ring
+from dse.measurement.microbenchmarks import chase, empty_grid, loop_shape, ring, unit_loop
 from dse.measurement.tasks import Task
-from dse.workload.microbenchmarks import CHASE, GRID
+from dse.workload.microbenchmarks import CHASE, GRID, LOOPS
+
+PALLAS = "pallas"
+"""Implementation of kernels that are written here."""
 
 DTYPES: dict[str, Any] = {"bf16": jnp.bfloat16, "fp16": jnp.float16, "fp32": jnp.float32, "int32": jnp.int32}
 
@@ -57,6 +60,9 @@ def measured(task: Task, attention: str = "xla", interpret: bool = False) -> Mea
         return _attention(task, dtype, attention)
     if task.op in (CHASE, GRID):
         return _microbenchmark(task.op, shape["rows"], shape["cols"], interpret)
+    if task.op in LOOPS:
+        call = unit_loop(task.op, shape["rows"], shape["cols"], interpret)
+        return Measured(call, (loop_shape(task.op),), dtype, (False,), task.op, PALLAS)
     sides, call = (shape["rows"], shape["cols"]), VECTOR[task.op]
     inputs = 2 if task.op in TWO else 1
     return Measured(call, (sides,) * inputs, dtype, (False,) * inputs, task.op, "xla fusion")
@@ -68,7 +74,7 @@ def _microbenchmark(op: str, rows: int, cols: int, interpret: bool) -> Measured:
         call, words, fill = chase(rows, interpret), rows * cols, partial(ring, rows)
     else:
         call, words, fill = empty_grid(rows, cols, interpret), 1, partial(np.zeros, 1, np.int32)
-    return Measured(call, ((words,),), jnp.int32, (False,), op, "pallas", fill)
+    return Measured(call, ((words,),), jnp.int32, (False,), op, PALLAS, fill)
 
 
 def _attention(task: Task, dtype: Any, implementation: str) -> Measured:

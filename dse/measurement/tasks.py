@@ -5,9 +5,9 @@ from itertools import product
 from zlib import crc32
 
 from dse.base.errors import InputError, accepted
-from dse.workload.microbenchmarks import CHASE, GRID, LINE
+from dse.workload.microbenchmarks import CHASE, GRID, LINE, LOOPS
 
-KINDS = ("gemm", "attention", "vector", "stream", "latency", "launch")
+KINDS = ("gemm", "attention", "vector", "stream", "latency", "launch", "power")
 """What ``--only`` may name."""
 
 VECTOR_OPERATORS = ("add", "mul", "gelu", "silu_and_mul", "rmsnorm", "add_rmsnorm", "layernorm", "softmax")
@@ -43,6 +43,7 @@ def tasks(quick: bool = False, only: str = "") -> list[Task]:
         "stream": streams,
         "latency": chases,
         "launch": empty_grids,
+        "power": unit_loops,
     }
     every = [task for name in dict.fromkeys(kinds) for task in grids[name](quick)]
     return sorted(every, key=lambda task: crc32(task.words().encode()))
@@ -104,3 +105,9 @@ def empty_grids(quick: bool) -> list[Task]:
     ctas = (132, 4096) if quick else (1, 132, 1024, 4096, 16384, 65536)
     threads = (64, 256, 1024) if quick else (32, 64, 128, 256, 512, 1024)
     return [Task("launch", GRID, "int32", {"rows": r, "cols": c}) for r, c in product(ctas, threads)]
+
+
+def unit_loops(quick: bool) -> list[Task]:
+    """Loops of one unit by their CTAs, from a part of a GPU to eight an SM, milliseconds long."""
+    ctas, iterations = ((528,), 2**11) if quick else ((66, 132, 264, 528, 1056), 2**13)
+    return [Task("power", op, loop.dtype, {"rows": r, "cols": iterations}) for op, loop in LOOPS.items() for r in ctas]

@@ -43,6 +43,9 @@ FREE = ("pipeline", "tensor_bf16", "softmax", "dram_path", "voltage_slope", "cap
 """Coefficients that are fitted to kernels of one board (``dse calibrate power``); the shipped ones were fitted to
 several boards together (experiments/006_board_power)."""
 
+OF_LOOPS = ("fp32", "l2")
+"""Coefficients that only loops of one unit show (``dse measure --only power``)."""
+
 CLOCKED_PARTS = ("sm_control", "register_file", "l1_shared")
 """Parts of the die that the clock drives wherever an SM has work."""
 

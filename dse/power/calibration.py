@@ -12,7 +12,7 @@ from dse.base.package_tables import read_table
 from dse.base.toml_file import Allowed, check_format, coefficient, coefficient_of, read_toml, refuse_keys
 from dse.hardware.own_gpus import TABLE as OWN_GPUS
 from dse.hardware.own_gpus import read_own
-from dse.power.board import FREE, TABLE, BoardPower
+from dse.power.board import FREE, OF_LOOPS, TABLE, BoardPower
 
 FORMAT = "dse power calibration 2"
 
@@ -76,7 +76,8 @@ def calibrated_board(path: Path) -> BoardPower:
 
 
 def board_coefficients(path: Path, content: dict[str, Any]) -> dict[str, float]:
-    """Return the board's coefficients in a file's content, every one that is fitted; raises InputError."""
+    """Return the board's coefficients in a file's content: every one that is fitted, and those of loops that it has;
+    raises InputError."""
     if content["model"] != BOARD:
         raise InputError(
             f"{path}: model is {content['model']!r}, whose coefficients price a launch's counters; give one of "
@@ -94,7 +95,7 @@ def _allowed() -> dict[str, Allowed]:
     rows = {row["coefficient"]: row for row in read_table(TABLE)}
     return {
         name: Allowed(rows[name]["unit"], float(rows[name]["low"]) / FAR, FAR * float(rows[name]["high"]))
-        for name in FREE
+        for name in (*FREE, *OF_LOOPS)
     }
 
 

@@ -17,6 +17,7 @@ from dse.calibration.power import board_fit
 from dse.calibration.power.accelwattch_fit import Coefficient
 from dse.calibration.power.board_fit import PRIOR_WEIGHT
 from dse.calibration.power.document import Answer
+from dse.calibration.power.unit_loops import LoopFit, fit_loops, is_loop, loop_launches
 from dse.hardware.own_gpus import own_gpus
 from dse.hardware.presets import GpuSheet
 from dse.measured.board_watts import SETTLED_US, watts_of
@@ -24,7 +25,7 @@ from dse.measured.device_models import device_models, device_names, power_limits
 from dse.measured.network_runs.kinds import RUNS
 from dse.measured.power_rows import MeasuredLaunches, load_rows
 from dse.measured.table import read_operators, refuse_one_family, tensor_parallel
-from dse.power.board import FREE
+from dse.power.board import FREE, BoardPower
 from dse.power.calibration import LEFT_OUT
 from dse.validation.error_quantiles import quantiles
 from dse.validation.power import without_power
@@ -61,10 +62,12 @@ def calibrate_board(path: Path, progress: Callable[[int], None], parts: int, gpu
     measured = read_operators(path)
     frame = measured.frame.assign(tp=tensor_parallel(measured), device=device_names(measured.frame))
     models, unknown = device_models(frame, gpu=gpu)
+    loops, frame = frame[is_loop(frame)], frame[~is_loop(frame)]
     reason = _why_not(frame, unknown, power_limits(models))
     skipped = measured.skipped + counted(reason)
     used = frame[reason == ""]
     if used.empty:
+        skipped.update({"a loop of one unit, which needs products or attention beside it": len(loops)})
         raise InputError(_nothing_left(path, skipped))
     if used["device"].nunique() > 1:
         raise InputError(f"{path}: rows of {', '.join(sorted(used['device'].unique()))}; give a table of one device")
@@ -74,8 +77,9 @@ def calibrate_board(path: Path, progress: Callable[[int], None], parts: int, gpu
         raise InputError(_nothing_left(path, skipped))
     refuse_one_family(str(path), rows.table["family"])
     _refuse_above_the_limit(path, rows.table["power_w"], on.sheet)
+    of_units = _of_units(loops, on.sheet, str(used["device"].iloc[0]), skipped)
     progress(1)
-    result, drawn = _fits(rows)
+    result, drawn = _fits(rows, of_units)
     progress(parts - 1)
     models = [
         {
@@ -90,10 +94,18 @@ def calibrate_board(path: Path, progress: Callable[[int], None], parts: int, gpu
     notes = [f"families of shapes are left out in {FOLDS} folds; the time is the measured one, no sustained times", OF]
     below = (rows.table["power_w"] < BELOW_LIMIT * on.sheet.numbers()["tdp_w"]).to_numpy()
     notes += [*_as_constant(result, below), *_no_better(models)]
+    notes += [of_units.words()] if of_units else []
     left_out = _left_out(result, rows.table["family"], on.sheet)
     name, by = f"board_refit_{measured.sha256[:8]}", f"{FOLDS} folds of shape families"
     return Answer("board", name, measured.path, measured.sha256, len(rows.table), skipped, result.strength, by, models,
-                  _coefficients(result, drawn, rows), None, notes, left_out)  # fmt: skip
+                  _coefficients(result, drawn, rows, of_units), None, notes, left_out)  # fmt: skip
+
+
+def _of_units(loops: pd.DataFrame, sheet: GpuSheet, device: str, skipped: Skipped) -> LoopFit | None:
+    """What loops of one unit of the device say, None without any; those of others count in ``skipped``."""
+    mine = loops["device"] == device
+    skipped.update({"a loop of one unit of another device": int((~mine).sum())} if (~mine).any() else {})
+    return fit_loops(loop_launches(loops[mine], sheet)) if mine.any() else None
 
 
 def _why_not(frame: pd.DataFrame, unknown: dict[str, str], limits: dict[str, float]) -> pd.Series:
@@ -154,18 +166,22 @@ def _left_out(result: _Fit, families: pd.Series, gpu: GpuSheet) -> ErrorInterval
     return ErrorInterval(float(np.exp(-high)), float(np.exp(-low)), LEFT_OUT, (gpu.name,), own=own_gpus([gpu]))
 
 
-def _coefficients(result: _Fit, drawn: np.ndarray, rows: MeasuredLaunches) -> list[Coefficient]:
-    """The fitted coefficients, each with the interval of its draws (draws, coefficients) and the data's share in it."""
+def _coefficients(
+    result: _Fit, drawn: np.ndarray, rows: MeasuredLaunches, of_units: LoopFit | None
+) -> list[Coefficient]:
+    """The fitted coefficients, each with the interval of its draws (draws, coefficients) and the data's share in it;
+    then those that loops alone show."""
     ends = np.percentile(drawn, PERCENTILES, axis=0).tolist()
-    shares = board_fit.data_share(rows, result.values, result.strength)
+    start = of_units.start if of_units else None
+    shares = board_fit.data_share(rows, result.values, result.strength, start=start)
     return [
         Coefficient(name, value, board_fit.units()[name], low, high, share)
         for name, value, low, high, share in zip(FREE, result.values.tolist(), *ends, shares.tolist(), strict=True)
-    ]
+    ] + (of_units.alone if of_units else [])
 
 
-def _fits(rows: MeasuredLaunches) -> tuple[_Fit, np.ndarray]:
-    """The fit, and bootstrap draws of its coefficients.
+def _fits(rows: MeasuredLaunches, of_units: LoopFit | None = None) -> tuple[_Fit, np.ndarray]:
+    """The fit, and bootstrap draws of its coefficients, about what loops of one unit say where there are any.
 
     The strength of a fold is chosen among the other folds, so that a row's family is seen by no choice.
     """
@@ -176,17 +192,23 @@ def _fits(rows: MeasuredLaunches) -> tuple[_Fit, np.ndarray]:
     outs, masks = [o for o, m in zip(outs, masks, strict=True) if m.any()], masks[masks.any(axis=1)]
     levels = len(STRENGTHS)
     weights, strengths = np.repeat(masks, levels, axis=0), np.tile(STRENGTHS, len(masks))
-    fits = board_fit.fit_batch(rows, weights, strengths).reshape(len(masks), levels, -1)
-    result = _ratios(rows, fold, outs, fits)
-    return result, _drawn(rows, result.strength)
+    if of_units is None:
+        start, fits = board_fit.prior_model(), board_fit.fit_batch(rows, weights, strengths)
+    else:
+        start, about = of_units.start, np.tile(of_units.about, (len(weights), 1))
+        fits = board_fit.fit_batch(rows, weights, strengths, start=start, about=about)
+    result = _ratios(rows, fold, outs, fits.reshape(len(masks), levels, -1), start)
+    return result, _drawn(rows, result.strength, of_units)
 
 
-def _drawn(rows: MeasuredLaunches, strength: float) -> np.ndarray:
+def _drawn(rows: MeasuredLaunches, strength: float, of_units: LoopFit | None = None) -> np.ndarray:
     """Return coefficients (draws, coefficients) of fits to families drawn with replacement, each about a prior drawn
     from the prior: about the one prior alone all draws are off by what it pulls, and none shows that."""
     draws = benchmark_draws(rows.table["family"].tolist(), DRAWS)
     about = np.random.default_rng(1).standard_normal((DRAWS, len(FREE)))
-    return board_fit.fit_batch(rows, draws, np.full(DRAWS, strength), about=about)
+    about += of_units.about if of_units else 0.0
+    start = of_units.start if of_units else None
+    return board_fit.fit_batch(rows, draws, np.full(DRAWS, strength), start=start, about=about)
 
 
 def _folds(families: pd.Series) -> np.ndarray:
@@ -195,9 +217,10 @@ def _folds(families: pd.Series) -> np.ndarray:
     return families.map({name: place % FOLDS for place, name in enumerate(order)}).to_numpy()
 
 
-def _ratios(rows: MeasuredLaunches, fold: np.ndarray, outs: list[frozenset[int]], fits: np.ndarray) -> _Fit:
+def _ratios(
+    rows: MeasuredLaunches, fold: np.ndarray, outs: list[frozenset[int]], fits: np.ndarray, start: BoardPower
+) -> _Fit:
     measured = rows.table["power_w"].to_numpy()
-    start = board_fit.prior_model()
 
     def ratio(values: np.ndarray) -> np.ndarray:
         model = start.with_values(dict(zip(FREE, jnp.asarray(values), strict=True)))
@@ -217,7 +240,7 @@ def _ratios(rows: MeasuredLaunches, fold: np.ndarray, outs: list[frozenset[int]]
     for f in present:
         out = frozenset([f])
         left_out[fold == f] = ratios[place[out], chosen(out)][fold == f]
-    prior = watts_of(start, rows) / measured
+    prior = watts_of(board_fit.prior_model(), rows) / measured
     mean = [
         np.array([measured[fold != f].mean() if cross else measured.mean() for f in fold]) for cross in (False, True)
     ]

@@ -125,12 +125,18 @@ def fit(
     return dict(zip(free, found[0].tolist(), strict=True))
 
 
-def data_share(rows: MeasuredLaunches, values: np.ndarray, strength: float, free: tuple[str, ...] = FREE) -> np.ndarray:
+def data_share(
+    rows: MeasuredLaunches,
+    values: np.ndarray,
+    strength: float,
+    free: tuple[str, ...] = FREE,
+    start: BoardPower | None = None,
+) -> np.ndarray:
     """Return for each coefficient the part of its answer that comes from the data, 0 (the prior) to 1.
 
     The diagonal of the resolution matrix, with Gauss and Newton's curvature of the mean absolute error.
     """
-    known, prior = priors(), prior_model()
+    known, prior = priors(), start or prior_model()
     center, spread = jnp.asarray([known[name] for name in free]).T
 
     def error(theta: Array) -> Array:
