@@ -46,6 +46,7 @@ def test_products_of_experts_pad_their_rows_and_neither_read_write_nor_count_the
     rows = ceil(used / distinct)
     assert rows * distinct > 1.2 * used  # two rows for 1.6
     up, down = (found[f"expert_{name}_projection"].candidates[0].kernel for name in ("gate_up", "down"))
+    assert f" x {rows} x {2 * columns} x {hidden} " in found["expert_gate_up_projection"].shape  # whole rows
     assert up.fma == pytest.approx(used * hidden * 2 * columns)
     assert up.cold_bytes == pytest.approx(distinct * hidden * 2 * columns * 2)
     assert up.warm_bytes == pytest.approx(used * hidden * 2)
