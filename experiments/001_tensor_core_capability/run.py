@@ -1,6 +1,7 @@
 """Tensor-core capability: cycles of five GEMMs at 128, 256 and 512 FMA/cycle/tensor core (AMALI, figures 15 and 16).
 
-Run with ``python experiments/001_tensor_core_capability/run.py``; prints the tables of the README beside this file.
+Run with ``python experiments/001_tensor_core_capability/run.py``; writes the tables of the README beside this file, and
+every stack to ``stacks.csv``.
 """
 
 from pathlib import Path
@@ -13,6 +14,7 @@ from dse import Amali, Gpu, load_gpu, load_workload
 from dse.timing.timing import CAUSES, TimingModel
 from dse.workload.kernel import Kernel
 from dse.workload.target import Target
+from experiments.common.readme_tables import markdown, write_table
 
 HERE = Path(__file__).parent
 PLATFORM = "a100_pcie_80gb"
@@ -95,10 +97,13 @@ def summary(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def main() -> None:
-    """Print the summary and write every stack to stacks.csv beside this file."""
+    """Write the README's tables, and every stack to stacks.csv beside this file."""
     frame = study()
     frame.to_csv(HERE / "stacks.csv", index=False, float_format="%.1f")
-    print(summary(frame).to_string(index=False))
+    found = summary(frame).astype(str)
+    for name, model in (("amali", "amali"), ("fixed", "without modifiers")):
+        mine = found[found["model"] == model].drop(columns="model")
+        write_table(HERE / "README.md", name, markdown(list(mine), mine.to_numpy().tolist(), 2))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Die area: the fit of the area model to dies and blocks, each die left out, what the evidence leaves open.
 
-Run with ``python experiments/005_die_area/run.py``; prints the tables of the README beside this file. ``--write`` puts
+Run with ``python experiments/005_die_area/run.py``; writes the tables of the README beside this file. ``--write`` puts
 coefficients, their ranges and the errors into the tables of ``dse/data/process``.
 """
 
@@ -16,7 +16,6 @@ from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
-import pandas as pd
 
 import dse
 from dse import load_gpu
@@ -24,6 +23,7 @@ from dse.base.package_tables import read_table
 from dse.hardware.area import SM_PARTS, DieArea
 from dse.hardware.data_types import FP64_ARRAY, data_types
 from dse.hardware.process import densities_at
+from experiments.common.readme_tables import markdown, write_table
 
 sys.path.insert(0, str(Path(__file__).parent))
 from fit import DENSITIES, FITTED, FOLLOWS_4N, PRIORS, AreaFit, Die, block_area, dies, with_values
@@ -56,6 +56,7 @@ RESAMPLES, SEED = 200, 38
 """Draws of the bootstrap over dies and blocks, and where they begin."""
 
 DATA = Path(dse.__file__).parent / "data" / "process"
+README = Path(__file__).parent / "README.md"
 
 
 class Evidence(NamedTuple):
@@ -232,14 +233,10 @@ def main() -> None:
     sets = evidence(values)
     if "--write" in sys.argv[1:]:
         write(values, sets)
-    print({name: float(f"{value:.4g}") for name, value in values.items()})
-    left_out, family = leave_one_out(), leave_family_out()
-    table = [
-        {"die": n, "node": d.node, "mm2": d.area, "fit %": 100 * error(fitted, d)}
-        | {"left out %": 100 * left_out[n], "family left out %": 100 * family[n]}
-        for n, d in dies().items()
-    ]
-    print(pd.DataFrame(table).to_string(index=False, float_format="%.1f"))
+    coefficients = [[name, f"{value:.4g}"] for name, value in values.items()]
+    write_table(README, "coefficients", markdown(["coefficient", "fitted"], coefficients))
+    write_table(README, "dies", dies_table(fitted))
+    write_table(README, "tensor_cores", evidence_table(fitted, sets))
     for node, (how, density, errors) in without_its_node().items():
         print(f"{node} from {how}: {density:.3f}: ", ", ".join(f"{n} {100 * e:.1f} %" for n, e in errors.items()))
     off = whole_fit().logs(values)
@@ -250,16 +247,27 @@ def main() -> None:
     print(f"ratios of {len(errors)} pairs of dies: {errors.mean():.3f} in the mean of logs, {errors.max():.3f} at most")
     print("SM by the model and by subtraction [mm2]", sm_areas(fitted))
     print("mm2 an SM by the model and by two dies", slopes(fitted))
-    print_evidence(fitted, sets)
 
 
-def print_evidence(fitted: DieArea, sets: Mapping[str, Evidence]) -> None:
-    """Print a GH100's tensor cores, and what four times its rate costs, under each set of evidence."""
+def dies_table(fitted: DieArea) -> str:
+    """Return the README's table of dies: errors of the fit, and of fits without the die and without its family."""
+    found = ({name: error(fitted, die) for name, die in dies().items()}, leave_one_out(), leave_family_out())
+    rows = [
+        [name, die.node, f"{die.area:g}", *(f"{100 * errors[name]:+.1f} %" for errors in found)]
+        for name, die in dies().items()
+    ]
+    return markdown(["die", "node", "published mm2", "error, fitted", "left out", "family left out"], rows, 2)
+
+
+def evidence_table(fitted: DieArea, sets: Mapping[str, Evidence]) -> str:
+    """Return the README's table of a GH100's tensor cores, and what four times its rate costs, by set of evidence."""
     record = dies()["GH100"].record
-    models = {"all rows": fitted} | {name: with_tensor(fitted, one) for name, one in sets.items()}
-    for name, model in models.items():
-        share = float(model(record)["tensor_core"])  # pyright: ignore[reportArgumentType]
-        print(f"{name}: tensor cores of a GH100 {share:.0f} mm2, four times their rate costs {added(model, 4):.0f} mm2")
+    models = {"all dies and blocks (shipped)": fitted} | {name: with_tensor(fitted, one) for name, one in sets.items()}
+    rows = [
+        [name, f"{float(model(record)['tensor_core']):.0f}", f"{added(model, 4):.0f}"]  # pyright: ignore[reportArgumentType]
+        for name, model in models.items()
+    ]
+    return markdown(["evidence", "tensor cores of a GH100, mm2", "four times their rate costs, mm2"], rows)
 
 
 def with_tensor(model: DieArea, one: Evidence) -> DieArea:

@@ -1,10 +1,11 @@
 """Layer totals: the sum over the operators of one network, GPU, tensor-parallel degree and token count.
 
-Run with ``python experiments/015_layer_totals/run.py [--groups N]``. Attention rows are not in these sums (vidur's
-stand in a table without the other operators' groups).
+Run with ``python experiments/015_layer_totals/run.py [--groups N]``; writes the README's table. Attention rows are not
+in these sums (vidur's stand in a table without the other operators' groups).
 """
 
 import argparse
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -15,6 +16,7 @@ from dse.measured.table import read_times
 from dse.measured.timed_rows import best, blocks, joined
 from dse.timing.calibration import SHARED, load_timing_calibration, shipped_calibrations
 from experiments import data
+from experiments.common.readme_tables import markdown, write_table
 
 TABLES = {
     "vidur": ("vidur__gemm", "vidur__elementwise_norm"),
@@ -46,12 +48,12 @@ def predicted(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def main() -> None:
-    """Predict and print."""
+    """Predict, and write the README's table."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("--groups", type=int, default=200)
+    parser.add_argument("--groups", type=int, default=60)
     arguments = parser.parse_args()
-    print("| source | device | layers | operators | error of the sum | median | of its operators | bias |")
-    print("|---" * 8 + "|")
+    header = ["source", "device", "layers", "operators", "error of the sum", "median", "of its operators", "bias"]
+    cells = []
     for source, names in TABLES.items():
         rows = predicted(layers(names, arguments.groups))
         for device, mine in rows.groupby("device"):
@@ -59,11 +61,9 @@ def main() -> None:
             off = 100 * np.abs(sums["predicted_us"] / sums["latency_us"] - 1)
             alone = 100 * np.abs(mine["predicted_us"] / mine["latency_us"] - 1)
             bias = float(np.exp(np.log(sums["predicted_us"] / sums["latency_us"]).mean()))
-            print(
-                f"| {source} | {device} | {len(sums)} | {len(mine)} | {off.mean():.1f} % | {off.median():.1f} % | "
-                f"{alone.mean():.1f} % | {bias:.2f} |",
-                flush=True,
-            )
+            errors = (f"{x:.1f} %" for x in (off.mean(), off.median(), alone.mean()))
+            cells.append([source, str(device), str(len(sums)), str(len(mine)), *errors, f"{bias:.2f}"])
+    write_table(Path(__file__).parent / "README.md", "layers", markdown(header, cells, 2))
 
 
 if __name__ == "__main__":

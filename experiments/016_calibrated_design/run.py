@@ -1,6 +1,7 @@
 """One design question answered with the published model and with the calibrated one: ranks, front, regret.
 
-Run with ``python experiments/016_calibrated_design/run.py`` (a minute); ``--out FOLDER`` writes the front's table. The
+Run with ``python experiments/016_calibrated_design/run.py`` (a minute), which writes the README's tables; ``--out
+FOLDER`` writes the front's table. The
 calibrated answer stands for the truth: it is off by what experiment 012 says, the published one by more.
 """
 
@@ -17,6 +18,7 @@ from dse.base.pareto_filter import Box
 from dse.pareto.fronts import front
 from dse.space.shipped import find_space
 from dse.space.space import Space, space_from_mapping
+from experiments.common.readme_tables import markdown, write_table
 
 QUESTION = "h100_tensor_core"
 
@@ -194,18 +196,37 @@ def regrets(published: pd.DataFrame, calibrated: pd.DataFrame, baselines: pd.Dat
     return pd.DataFrame(found)
 
 
+def table_of(frame: pd.DataFrame, first: str, digits: int = 1) -> str:
+    """Return a table in Markdown: ``first`` over the index, then the columns, rounded to ``digits``."""
+    names = [", ".join(name) if isinstance(name, tuple) else str(name) for name in frame.index]
+    rows = [[name, *(f"{x:.{digits}f}" for x in row)] for name, row in zip(names, frame.to_numpy(float), strict=True)]
+    return markdown([first, *map(str, frame.columns)], rows)
+
+
+def write_readme(published: pd.DataFrame, calibrated: pd.DataFrame, baselines: pd.DataFrame) -> None:
+    """Write the README's tables."""
+    moved, front_moved = who_moves(published, calibrated), pd.Series(fronts(published, calibrated))
+    tables = {
+        "ranks": table_of(ranks(published, calibrated, baselines).T, "", 3),
+        "moves": table_of(moved, "time, axis"),
+        "front": table_of(front_moved.to_frame("Pareto front (prefill, decode, die area)"), "", 1),
+        "regret": table_of(regrets(published, calibrated, baselines), "regret [%] at an area limit, of the H100's"),
+    }
+    for name, table in tables.items():
+        write_table(Path(__file__).parent / "README.md", name, table)
+
+
 def main() -> None:
-    """Evaluate and print the README's tables."""
+    """Evaluate, write the README's tables, and print what is finer."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, help="folder for designs.csv: both models' times of both fronts")
     folder = parser.parse_args().out
     points, baselines = answers()
     published, calibrated = points["published"], points["calibrated"]
     pd.set_option("display.width", 200, "display.max_columns", 30, "display.precision", 3)
-    print(baselines.loc[COSTS], ranks(published, calibrated, baselines).T, sep="\n\n")
-    print(who_moves(published, calibrated), pd.Series(fronts(published, calibrated)), sep="\n\n")
-    print(most_moved(published, calibrated))
-    print(choices(published, calibrated, baselines).T, regrets(published, calibrated, baselines), sep="\n\n")
+    write_readme(published, calibrated, baselines)
+    print(baselines.loc[COSTS], most_moved(published, calibrated), sep="\n\n")
+    print(choices(published, calibrated, baselines).T)
     if folder:
         folder.mkdir(parents=True, exist_ok=True)
         both = published[[*AXES, *COSTS]].join(calibrated[list(TIMES.values())], rsuffix=" calibrated")

@@ -1,9 +1,8 @@
 """Intervals of ratios: what two predictions of one model, both on GPUs that it has not seen, are off by together.
 
 Run with ``python experiments/022_ratio_intervals/run.py [--pairs] [--power] [--write]`` (half a minute on two cores).
-Prints the README's tables; ``--pairs`` makes the errors of pairs of times anew from the measured rows first (twenty
-minutes), ``--power`` those of watts, ``--write`` writes the table of terms that the package ships, and the README's
-result.
+Writes the README's result; ``--pairs`` makes the errors of pairs of times anew from the measured rows first (twenty
+minutes), ``--power`` those of watts, ``--write`` writes the table of terms that the package ships.
 """
 
 import argparse
@@ -29,6 +28,7 @@ from dse.evaluate.area_elasticities import coefficients, is_exact
 from dse.hardware.area import DieArea
 from dse.hardware.presets import load_sheet
 from experiments.common.modules import experiment
+from experiments.common.readme_tables import write_table
 
 HERE = Path(__file__).parent
 ERRORS = HERE / "pair_errors.parquet"
@@ -41,9 +41,6 @@ TERMS = {
     ("power", "all"): ("tensor_rate", *SIDES, "node"),
 }
 """Metric and class of kernels -> the terms that may count: a kernel bound by bytes does not follow the tensor rate."""
-
-RESULT = "## Result\n"
-"""Where the README's result begins, which ``--write`` writes."""
 
 LEAST_ROWS = 25
 LEAST_RUNS = 8
@@ -136,7 +133,7 @@ def show(*ways: list[LeftOut]) -> None:
 
 
 def main() -> None:
-    """Fit and print; write the table where asked."""
+    """Fit and judge; write the README's result, and the package's table where asked."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--pairs", action="store_true")
     parser.add_argument("--power", action="store_true")
@@ -151,11 +148,9 @@ def main() -> None:
             found = table_lines(f"{metric}, {kernels}", pairs_of(rows, metric, kernels), list(terms))
             lines += [[metric, kernels, *line] for line in found]
         lines += [["area", "all", *line] for line in table_lines("area, all", *areas())]
-    print(printed.getvalue())
+    write_table(HERE / "README.md", "result", printed.getvalue().strip())
     if arguments.write:
         write(lines)
-        readme = HERE / "README.md"
-        readme.write_text(readme.read_text().partition(RESULT)[0] + RESULT + printed.getvalue())
 
 
 def renew(metric: str) -> None:

@@ -1,8 +1,8 @@
 """Novelty: how much wider the interval of a time is where memory type, generation or GPU are new to a fit.
 
-Run with ``python experiments/023_novelty/run.py [--errors] [--write]`` (half a minute). Prints the README's tables;
+Run with ``python experiments/023_novelty/run.py [--errors] [--write]`` (half a minute). Writes the README's tables;
 ``--errors`` makes the errors of classes left out anew from the measured rows first (an hour on two cores), ``--write``
-writes the table that the package ships, and the README's result.
+writes the table that the package ships.
 """
 
 import argparse
@@ -15,15 +15,13 @@ from widening import KINDS, Case, Judged, apart, cases, judged, of_class, shares
 
 import dse
 from dse.timing.novelty import GENERATION, GPU, MEMORY_TYPE
+from experiments.common.readme_tables import markdown, write_table
 
 HERE = Path(__file__).parent
 ERRORS = HERE / "class_errors.parquet"
 SHIPPED = Path(dse.__file__).parent / "data" / "calibration" / "novelty.csv"
 
 WORDS = {GPU: "GPU", MEMORY_TYPE: "memory type", GENERATION: "generation"}
-
-RESULT = "## Result\n"
-"""Where the README's result begins, which ``--write`` writes."""
 
 
 def jackknifed(every: list[Case]) -> dict[str, tuple[float, float]]:
@@ -42,22 +40,26 @@ def table_of(found: list[Judged]) -> pd.DataFrame:
     return table.assign(within=100 * table["within"], half=100 * np.expm1(table["half"])).reset_index()
 
 
-def markdown(every: list[Case], plain: pd.DataFrame, table: pd.DataFrame) -> str:
+def tables(every: list[Case], plain: pd.DataFrame, table: pd.DataFrame) -> dict[str, str]:
     """Return the README's tables: coverage by kind, by class, and the shares."""
-    text = ["| new | classes | within, % | median interval | not widened: within, % | interval |", "|---" * 6 + "|"]
+    kinds = []
     for kind, part in table.groupby("kind", sort=False):
         before = plain[plain["kind"] == kind]
         cells = [f"{part['within'].mean():.0f}", f"±{part['half'].median():.0f} %"]
         cells += [f"{before['within'].mean():.0f}", f"±{before['half'].median():.0f} %"]
-        text.append(f"| {WORDS[str(kind)]} | {len(part)} | " + " | ".join(cells) + " |")
-    text += ["", "| new | class | kernels | rows | within, % | interval |", "|---" * 6 + "|"]
+        kinds.append([WORDS[str(kind)], str(len(part)), *cells])
+    classes = []
     for row in table.itertuples(index=False):
         name, kernels, rows, within, half = row[1:]
-        text.append(f"| {WORDS[row[0]]} | {name} | {kernels} | {rows} | {within:.0f} | ±{half:.0f} % |")
-    text += ["", "| what is new | share of the variance | a class left out in turn |", "|---|---|---|"]
+        classes.append([WORDS[row[0]], name, kernels, str(rows), f"{within:.0f}", f"±{half:.0f} %"])
     shares, ends = shares_of(every), jackknifed(every)
-    text += [f"| {WORDS[kind]} | {shares[kind]:.2f} | {ends[kind][0]:.2f} to {ends[kind][1]:.2f} |" for kind in KINDS]
-    return "\n".join(text) + "\n"
+    found = [[WORDS[k], f"{shares[k]:.2f}", f"{ends[k][0]:.2f} to {ends[k][1]:.2f}"] for k in KINDS]
+    within = ["within, %", "median interval", "not widened: within, %", "interval"]
+    return {
+        "kinds": markdown(["new", "classes", *within], kinds),
+        "classes": markdown(["new", "class", "kernels", "rows", "within, %", "interval"], classes, 3),
+        "shares": markdown(["what is new", "share of the variance", "a class left out in turn"], found),
+    }
 
 
 def write(every: list[Case]) -> None:
@@ -73,7 +75,7 @@ def write(every: list[Case]) -> None:
 
 
 def main() -> None:
-    """Learn, judge and print; write where asked."""
+    """Learn and judge; write the README's tables, and the package's where asked."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--errors", action="store_true")
     parser.add_argument("--write", action="store_true")
@@ -84,12 +86,10 @@ def main() -> None:
         class_errors.every_case().to_parquet(ERRORS, index=False)
     every = cases(pd.read_parquet(ERRORS))
     plain = table_of(list(judged(every, learn=lambda others: dict.fromkeys(KINDS, 0.0) | {GPU: 1.0})))
-    text = markdown(every, plain, table_of(list(judged(every))))
-    print(text)
+    for name, table in tables(every, plain, table_of(list(judged(every)))).items():
+        write_table(HERE / "README.md", name, table)
     if arguments.write:
         write(every)
-        readme = HERE / "README.md"
-        readme.write_text(readme.read_text(encoding="utf-8").partition(RESULT)[0] + RESULT + "\n" + text)
 
 
 if __name__ == "__main__":

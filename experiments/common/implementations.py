@@ -37,11 +37,15 @@ def shipped_us(name: str, rows: TimedRows) -> np.ndarray:
     return best(implementation_calibration(name).model, rows)[0]
 
 
-def with_errors(name: str, rows: TimedRows) -> pd.DataFrame:
-    """Return an implementation's rows with the shipped calibration's errors and a fitted roofline's [%]."""
+def with_errors(name: str, rows: TimedRows, predicted_us: np.ndarray | None = None) -> pd.DataFrame:
+    """Return rows with errors [%] of the shipped calibration of an implementation, and of a fitted roofline.
+
+    ``predicted_us``: times (rows,) that stand in place of the calibration's, as those of a GPU's own calibration.
+    """
     table = with_rooflines(rows.table)
     us = table["latency_us"].to_numpy()
-    off = {"error": 100 * np.abs(shipped_us(name, rows) / us - 1), "roofline": 100 * np.abs(table["three_us"] / us - 1)}
+    ours = shipped_us(name, rows) if predicted_us is None else predicted_us
+    off = {"error": 100 * np.abs(ours / us - 1), "roofline": 100 * np.abs(table["three_us"] / us - 1)}
     return table.assign(implementation=name, out=left_out(table["family"]), **off)
 
 

@@ -3,14 +3,22 @@
 A table stands between ``<!-- NAME: written by run.py -->`` and ``<!-- end of NAME -->``.
 """
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
+
+START = r"<!-- (\w+): written by run\.py -->"
 
 
 def markdown(header: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1) -> str:
     """Return a table in Markdown, its first ``left`` columns to the left and the others to the right."""
     rule = ["---" if place < left else "---:" for place in range(len(header))]
     return "\n".join(f"| {' | '.join(cells)} |" for cells in (header, rule, *rows))
+
+
+def tables_in(readme: Path) -> dict[str, str]:
+    """Return every table that stands between marks, by its name."""
+    return {name: table_in(readme, name) for name in re.findall(START, readme.read_text(encoding="utf-8"))}
 
 
 def table_in(readme: Path, name: str) -> str:
