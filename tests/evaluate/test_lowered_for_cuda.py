@@ -17,6 +17,7 @@ from benchmarks.gpu.programs import stage_arguments, traced_space
 from benchmarks.scaling import cheapest, main_space
 from dse.calibration.timing import fit
 from dse.evaluate import shared_programs, steps
+from dse.evaluate.device_programs import lowered_text
 from dse.evaluate.infeasibility import Reasons
 from dse.evaluate.space_program import Evaluator
 from dse.grid.sweep_run import evaluator_of
@@ -48,7 +49,7 @@ def searched(space: Space) -> str:
 
 
 def lowered(function: Callable[..., object], *arguments: object) -> str:
-    return jax.jit(function).trace(*arguments).lower(lowering_platforms=("cuda",)).as_text()
+    return lowered_text(function, "cuda", *arguments)
 
 
 def test_what_is_refused_is_found() -> None:

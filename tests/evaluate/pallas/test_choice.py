@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from dse.evaluate.candidates import Candidates
+from dse.evaluate.device_programs import lowered_text
 from dse.evaluate.fastest import choose
 from dse.evaluate.pallas.choice import BLOCK, Run, kept_times, number_of, steps_of, stretches, which_run
 from dse.evaluate.space_program import gpu_batch
@@ -58,7 +59,7 @@ def test_terms_of_a_kernel_and_few_attributes_are_read_from_tables(
 
 def test_it_lowers_to_one_kernel_of_a_gpu(candidates: Candidates) -> None:
     columns = [jax.ShapeDtypeStruct((2 * BLOCK,), jnp.float32)] * len(candidates.names)
-    text = jax.jit(candidates.choice()).trace(columns).lower(lowering_platforms=("cuda",)).as_text()
+    text = lowered_text(candidates.choice(), "cuda", columns)
     assert text.count("custom_call") == text.count("triton") == 1
     assert "f64" not in text and "callback" not in text
 

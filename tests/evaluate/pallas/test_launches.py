@@ -10,6 +10,7 @@ import pytest
 from dse.base.compilation import LEAST
 from dse.evaluate.by_workload import evaluation_of
 from dse.evaluate.candidates import Candidates
+from dse.evaluate.device_programs import lowered_text
 from dse.evaluate.evaluation import Evaluation
 from dse.evaluate.pallas.choice import Run, which_run
 from dse.evaluate.pallas.launches import BLOCK, PhaseRuns, phase_runs
@@ -62,7 +63,7 @@ def test_it_lowers_to_one_kernel_of_a_gpu() -> None:
     columns = [jax.ShapeDtypeStruct((2 * BLOCK,), jnp.float32)] * len(of_space.names)
     chosen = jax.ShapeDtypeStruct((len(ROOFLINE.workloads[0].operators), 2 * BLOCK), jnp.int32)
     launches = of_space.launches(ROOFLINE.power.model, [partial(totals, ROOFLINE)])
-    text = jax.jit(launches).trace(columns, chosen).lower(lowering_platforms=("cuda",)).as_text()
+    text = lowered_text(launches, "cuda", columns, chosen)
     assert text.count("custom_call") == text.count("triton") == 1
     assert "f64" not in text and "callback" not in text
 
