@@ -4,7 +4,7 @@ Run with ``python experiments/014_vector_kernels/run.py [--write] [--unseen]`` (
 (operator, columns, quarter of a doubling of the rows) whose CRC-32 modulo 10 is 7 or more are never fitted. Prints
 the README's tables; ``--write`` writes the tables of counts and overheads and the implementations' TOMLs of this
 checkout; ``--unseen`` adds each device predicted from the others; ``--intervals`` rewrites only the intervals of the
-TOMLs (five minutes).
+TOMLs (five minutes); ``--quick`` only judges the shipped calibrations, and writes the README's first table.
 """
 
 import argparse
@@ -30,6 +30,8 @@ from dse.validation.error_quantiles import coverage_by_others, errors_of, rewrit
 from dse.validation.error_quantiles import unseen as of_unseen
 from dse.workload.operators import vector
 from experiments import data
+from experiments.common.implementations import HEADER, row_of, with_errors
+from experiments.common.readme_tables import markdown, write_table
 from experiments.common.vector_fit import VectorFit, fit_vector
 from experiments.data.errors import rows_with_errors
 
@@ -228,14 +230,30 @@ def smallest(frame: pd.DataFrame, device: str) -> np.ndarray:
     return (size.groupby(frame["op"]).rank(method="first") <= 3).to_numpy()
 
 
+def shipped_table() -> str:
+    """Return the README's table of the shipped calibrations, of rows from TICK_US on."""
+    lines = []
+    for name in SOURCES:
+        _, frame, sheets = rows_of(name)
+        found = with_errors(name, timed(frame, sheets))
+        found = found[found["latency_us"] >= TICK_US.get(name, 0.0)]
+        lines += [row_of(name, str(device), part) for device, part in found.groupby("device", observed=True)]
+        lines.append(row_of(name, "all", found))
+    return markdown(HEADER, lines, 2)
+
+
 def main() -> None:
     """Fit and print; write where asked."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--write", action="store_true")
     parser.add_argument("--unseen", action="store_true")
     parser.add_argument("--intervals", action="store_true")
+    parser.add_argument("--quick", action="store_true", help="only judge the shipped calibrations")
     parser.add_argument("--only", default="")
     arguments = parser.parse_args()
+    if arguments.quick:
+        write_table(Path(__file__).parent / "README.md", "shipped", shipped_table())
+        return
     if arguments.intervals:
         names = [table for source in SOURCES.values() for table in source]
         between = {name: transfers(name) for name in SOURCES if name != "vllm_0_19_vector"}

@@ -2,7 +2,8 @@
 
 Run with ``python experiments/018_simt_products/run.py [--write]`` (ten minutes on two cores). Families whose CRC-32
 modulo 10 is 7 or more are never fitted. Prints the README's tables; ``--write`` writes the calibration and the
-overheads of the way of measuring, ``--intervals`` only the calibration's intervals.
+overheads of the way of measuring, ``--intervals`` only the calibration's intervals; ``--quick`` only judges the shipped
+calibration, and writes the README's first table.
 """
 
 import argparse
@@ -27,6 +28,8 @@ from dse.timing.calibration import implementation_calibration, shipped_implement
 from dse.validation.error_quantiles import coverage_by_others, errors_of, rewrite, seen
 from dse.validation.error_quantiles import unseen as of_unseen
 from experiments import data
+from experiments.common.implementations import HEADER, row_of, with_errors
+from experiments.common.readme_tables import markdown, write_table
 from experiments.data.errors import rows_with_errors
 
 NAME = "matrix_simt"
@@ -149,6 +152,7 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--write", action="store_true")
     parser.add_argument("--intervals", action="store_true")
+    parser.add_argument("--quick", action="store_true", help="only judge the shipped calibrations")
     arguments = parser.parse_args()
     tables = [read_times(data.path("neusight__gemm_fp32"))]
     sheets = {device: load_sheet(preset) for device, preset in DEVICES.items()}
@@ -158,6 +162,11 @@ def main() -> None:
     if arguments.intervals:
         judged = rows_with_errors(("neusight__gemm_fp32", "deepbench__gemm"))
         write_intervals(judged, transfers(rows, gpus, tables))
+        return
+    if arguments.quick:
+        groups = with_errors(NAME, rows).groupby(["op", "device"], observed=True)
+        lines = [row_of(str(op), str(device), part) for (op, device), part in groups]
+        write_table(Path(__file__).parent / "README.md", "shipped", markdown(("operator", *HEADER[1:]), lines, 2))
         return
     answer, floored = fitted(rows, gpus, tables, np.ones(len(device), bool))
     for stage in answer.fit.stages:
