@@ -73,9 +73,14 @@ COLUMNS = ["kernels", "fit", "gpu", "alone", "memory_type", "generation", "where
 ``memory_type``, ``generation``: what of the GPU is new to the fit, "" for nothing; ``where``: regime of the time."""
 
 
-def every_case() -> pd.DataFrame:
-    """Return the rows of all cases in COLUMNS."""
-    return pd.concat([*products(), *attention(), *vector_kernels()], ignore_index=True)
+def cases_of(kinds: Iterable[str]) -> pd.DataFrame:
+    """Return the rows of all cases of some MADE in COLUMNS."""
+    return pd.concat([one for kind in kinds for one in MADE[kind]()], ignore_index=True)
+
+
+def kind_of(kernels: pd.Series) -> pd.Series:
+    """Return of which MADE the cases of these kernels are."""
+    return kernels.map({"products": "products", "prefill": "attention", "decode": "attention"}).fillna("vector")
 
 
 def sets(fitted: Iterable[str]) -> list[frozenset[str]]:
@@ -159,6 +164,8 @@ def _attention_rows() -> dict[tuple[str, str], TimedRows]:
         rows = natural.timed(pd.concat([part.sample(min(MOST, len(part)), random_state=0) for _, part in drawn]))
         for name, some in by_implementation(rows).items():
             library = name.removesuffix("_head").rsplit("_", 1)[0]
+            if library not in SAME:
+                continue  # costs of a generation's own kernels: on another they would be of a new library
             ran = (
                 some.table["notes"].astype(str).str.extract(r"impl=([^;]+)")[0].fillna(some.table["group"].astype(str))
             )
@@ -189,3 +196,7 @@ def _vector_frame(name: str, tables: tuple[str, ...]) -> tuple[pd.DataFrame, dic
     frame = frame[frame["device"].isin(sheets)]
     drawn = [part.sample(min(VECTOR_MOST, len(part)), random_state=0) for _, part in frame.groupby("device")]
     return pd.concat(drawn, ignore_index=True), sheets
+
+
+MADE = {"products": products, "attention": attention, "vector": vector_kernels}
+"""Kind of kernels -> what makes its cases."""
