@@ -62,12 +62,11 @@ def calibrate_board(path: Path, progress: Callable[[int], None], parts: int, gpu
     measured = read_operators(path)
     frame = measured.frame.assign(tp=tensor_parallel(measured), device=device_names(measured.frame))
     models, unknown = device_models(frame, gpu=gpu)
-    loops, frame = frame[is_loop(frame)], frame[~is_loop(frame)]
+    loops, frame = _apart(path, frame)
     reason = _why_not(frame, unknown, power_limits(models))
     skipped = measured.skipped + counted(reason)
     used = frame[reason == ""]
     if used.empty:
-        skipped.update({"a loop of one unit, which needs products or attention beside it": len(loops)})
         raise InputError(_nothing_left(path, skipped))
     if used["device"].nunique() > 1:
         raise InputError(f"{path}: rows of {', '.join(sorted(used['device'].unique()))}; give a table of one device")
@@ -99,6 +98,14 @@ def calibrate_board(path: Path, progress: Callable[[int], None], parts: int, gpu
     name, by = f"board_refit_{measured.sha256[:8]}", f"{FOLDS} folds of shape families"
     return Answer("board", name, measured.path, measured.sha256, len(rows.table), skipped, result.strength, by, models,
                   _coefficients(result, drawn, rows, of_units), None, notes, left_out)  # fmt: skip
+
+
+def _apart(path: Path, frame: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return the loops of one unit of a table, and its kernels; raises InputError where there are loops alone."""
+    alone = is_loop(frame)
+    if len(frame) and alone.all():
+        raise InputError(f"{path}: op: {len(frame)} loops of one unit alone; give products or attention beside them")
+    return frame[alone], frame[~alone]
 
 
 def _of_units(loops: pd.DataFrame, sheet: GpuSheet, device: str, skipped: Skipped) -> LoopFit | None:

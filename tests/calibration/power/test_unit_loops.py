@@ -100,3 +100,9 @@ def test_each_loop_shows_a_coefficient_of_the_model():
     shown = {loop.coefficient for loop in LOOPS.values()}
     assert shown <= set(board_fit.priors()) and set(OF_LOOPS) <= shown
     assert unit_loops.COMMON in FREE
+
+
+def test_loops_alone_are_refused(tmp_path):
+    table().to_csv(tmp_path / "loops.csv", index=False)
+    with pytest.raises(InputError, match=r"loops\.csv: op: 20 loops of one unit alone; give products or attention"):
+        board.calibrate_board(tmp_path / "loops.csv", lambda _: None, 2)
