@@ -1,6 +1,7 @@
 """Fit the board power model to what several boards drew, and judge it on each board left out of the fit.
 
-Reads experiments/data; ``--write`` puts the fitted coefficients and the errors on boards left out into dse/data/power.
+Reads experiments/data and writes the README's tables; ``--write`` puts the fitted coefficients and the errors on boards
+left out into dse/data/power.
 """
 
 import argparse
@@ -19,8 +20,11 @@ from dse.base.package_tables import read_table
 from dse.calibration.power.board_fit import prior_model
 from dse.measured.board_watts import SETTLED_US, watts_of
 from dse.power.board import BoardPower
+from experiments.common.readme_tables import markdown, write_table
 
 TABLES = Path(__file__).resolve().parents[2] / "dse" / "data" / "power"
+README = Path(__file__).parent / "README.md"
+SCORES = ["what", "rows", "mean", "median", "bias"]
 
 
 def coefficient_table(values: dict[str, float]) -> None:
@@ -53,13 +57,19 @@ def _write(path: Path, rows: list[dict[str, str]]) -> None:
         writer.writerows(rows)
 
 
+def line(name: str, found: dict[str, float]) -> list[str]:
+    """Return a line of the result: rows, errors [%] and bias."""
+    digits = {"rows": 0, "bias": 2}
+    return [name, *(f"{x:.{digits.get(k, 1)}f}" for k, x in found.items())]
+
+
 def show(name: str, found: dict[str, float]) -> None:
     """Print a line of the result."""
-    print(f"| {name} | " + " | ".join(f"{x:.2f}" if k == "bias" else f"{x:.1f}" for k, x in found.items()) + " |")
+    print(f"| {' | '.join(line(name, found))} |")
 
 
 def report_boards(values: dict[str, float]) -> dict[str, np.ndarray]:
-    """Print the errors of the fit to all boards and of fits without each, and the coefficients of all of them.
+    """Write the README's errors of the fit to all boards and of fits without each, and all their coefficients.
 
     Returned: predicted over measured of each board by the fit that has not seen it.
     """
@@ -67,17 +77,19 @@ def report_boards(values: dict[str, float]) -> dict[str, np.ndarray]:
     fits = {board: without(board) for board in BOARDS}
     seen = ratios(values, parts)
     unseen = {board: ratios(fitted, parts) for board, fitted in fits.items()}
-    print("| what | rows | seen: mean | median | bias | its board left out: mean | median | bias |")
+    rows = []
     for part in parts:
         everything = np.ones(len(part.watts), bool)
         kinds = {kind: part.kind == kind for kind in np.unique(part.kind)} if part.name in BOARDS else {}
         for kind, mine in ({"all": everything} | kinds).items():
             both = (seen, unseen[part.board]) if part.board in unseen else (seen,)
             cells = [cell for found in both for cell in _cells(found[part.name][mine])]
-            print(f"| {part.name}, {kind} | {mine.sum()} | {' | '.join(cells)} |")
-    print("| coefficient | all | " + " | ".join(f"without {board}" for board in BOARDS) + " |")
-    for name in FITTED:
-        print(f"| {name} | " + " | ".join(f"{fitted[name]:.3g}" for fitted in (values, *fits.values())) + " |")
+            rows.append([f"{part.name}, {kind}", str(mine.sum()), *cells, *[""] * (6 - len(cells))])
+    header = ["what", "rows", "seen: mean", "median", "bias", "its board left out: mean", "median", "bias"]
+    write_table(README, "boards", markdown(header, rows))
+    fitted_to = [values, *fits.values()]
+    found = [[name, *(f"{one[name]:.3g}" for one in fitted_to)] for name in FITTED]
+    write_table(README, "coefficients", markdown(["coefficient", "all", *(f"without {b}" for b in BOARDS)], found))
     return {board: unseen[board][board] for board in BOARDS}
 
 
@@ -88,35 +100,37 @@ def _cells(ratio: np.ndarray) -> list[str]:
 
 
 def report_h200(values: dict[str, float]) -> BoardPower:
-    """Print errors on an H200's families left out, by operator and regime, baselines, own time, the limit's law."""
+    """Write the README's errors on an H200's families left out, by operator and regime, baselines, own time, and of the
+    limit's law."""
     rows, pairs = power_rows(), pair_rows()
     model, kinds, op = prior_model().with_values(arrays(values)), masks(rows), rows.table.op.to_numpy()
     watts = watts_of(model, rows)
-    print("| what | rows | mean | median | bias |")
-    for kind, keep in kinds.items():
-        show(f"model, {kind}", scores(rows, watts, keep))
-    print(
-        "| 95 % of the held-out mean, by families | "
-        + " to ".join(f"{x:.1f}" for x in interval(rows, watts, kinds["held out"]))
-    )
+    lines = [line(f"model, {kind}", scores(rows, watts, keep)) for kind, keep in kinds.items()]
+    within = " to ".join(f"{x:.1f}" for x in interval(rows, watts, kinds["held out"]))
+    lines.append(["95 % of the held-out mean, by families", "", within, "", ""])
     others = {"priors alone": watts_of(prior_model(), rows)} | baselines(rows)
     others |= {"boosted trees on shapes": gradient_boosting(rows), "model at its own time": watts_of(model, rows, True)}
-    for name, other in others.items():
-        show(f"{name}, held out", scores(rows, other, kinds["held out"]))
+    lines += [line(f"{name}, held out", scores(rows, other, kinds["held out"])) for name, other in others.items()]
     capped = rows.table.power_w.to_numpy() > 670
-    for name in np.unique(op):
-        show(f"{name}, held out", scores(rows, watts, kinds["held out"] & (op == name)))
-    show("not at the limit, held out", scores(rows, watts, kinds["held out"] & ~capped))
-    show("constant, not at the limit, held out", scores(rows, others["constant"], kinds["held out"] & ~capped))
+    apart = {f"{name}, held out": op == name for name in np.unique(op)} | {"not at the limit, held out": ~capped}
+    lines += [line(name, scores(rows, watts, kinds["held out"] & mask)) for name, mask in apart.items()]
+    constant = scores(rows, others["constant"], kinds["held out"] & ~capped)
+    lines.append(line("constant, not at the limit, held out", constant))
     us = rows.table.latency_us.to_numpy()
     for low, high in ((0, 10), (10, 50), (50, 200), (200, 500), (500, 2000), (2000, 1e9)):
-        show(f"{low} to {high:g} us", scores(rows, watts, (us >= low) & (us < high)))
+        span = f"{low} to {high:g} us" if high < 1e9 else f"from {low} us"
+        lines.append(line(span, scores(rows, watts, (us >= low) & (us < high))))
+    write_table(README, "h200", markdown(SCORES, lines))
     out, at_limit = pairs.table.held_out.to_numpy(), pairs.table.power_w.to_numpy() > 670
-    laws = slowdowns(model, pairs)
+    laws, lines = slowdowns(model, pairs), []
     for name, law in laws.items():
+        if name == "measured":
+            continue
         error = 100 * np.abs(law / laws["measured"] - 1)
         cells = [error[at_limit & out], error[at_limit & ~out], error[out], error[~out]]
-        print(f"| sustained time, {name} | " + " | ".join(f"{c.mean():.1f} ({len(c)})" for c in cells) + " |")
+        lines.append([name, *(f"{c.mean():.1f} ({len(c)})" for c in cells)])
+    header = ["law", "at the limit, left out", "at the limit, training", "all, left out", "all, training"]
+    write_table(README, "limit", markdown(header, lines))
     return model
 
 
