@@ -73,9 +73,9 @@ def sparse_operators(row: Any, target: Target) -> tuple[Operator, ...]:
         sizes.nope_dim,
         int(row.rope_dim),
         sizes.value_dim,
-        sizes.index_heads,
-        INDEX_DIM,
-        int(row.sparse_topk),
+        index_heads=sizes.index_heads,
+        index_dim=INDEX_DIM,
+        index_topk=int(row.sparse_topk),
     )
     if any(word in notes for word in WITHOUT_INDEXER):
         attention = replace(attention, index_heads=0)

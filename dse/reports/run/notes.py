@@ -112,7 +112,7 @@ def interval_notes(result: RunResult) -> list[str]:
         (stack.get(INTERCONNECT, 0.0) / sum(stack.values()), name, "messages between GPUs")
         for name, stack in stacks.items()
     ]
-    states = [(begins, STATES) for begins in ("delta_", "state_", "index_")]
+    states = [(begins, STATES) for begins in ("delta_", "state_", "index_", "conv_")]
     experts = [(EXPERT, "kernels of experts")] if any(error.scope in WITHOUT_EXPERTS for error in errors) else []
     for begins, what in (*experts, (LATENT, "latent attention"), *states):
         rows = result.kernels[result.kernels["kernel"].str.startswith(begins)]

@@ -8,8 +8,10 @@ from typing import Any
 from dse.base.csv_table import refuse_twice
 from dse.base.errors import InputError
 from dse.base.text_file import parsing, printable, read_text
-from dse.workload.networks.configuration.attentions import attention_of, attention_words
+from dse.workload.networks.configuration.attention_words import OF_LIST, STATES, attention_words
+from dse.workload.networks.configuration.attentions import attention_of
 from dse.workload.networks.configuration.block_configs import block_layers
+from dse.workload.networks.configuration.double_layers import double_layers
 from dse.workload.networks.configuration.encoders import configured_encoder, left_out
 from dse.workload.networks.configuration.half_layers import half_layers
 from dse.workload.networks.configuration.mlps import mlp_of, with_experts
@@ -21,7 +23,7 @@ from dse.workload.networks.network import Network
 _UNSUPPORTED = {
     "is_encoder_decoder": (),
     "state_size": (),
-    "mamba_d_ssm": (),
+    "mamba_d_ssm": ("falcon_h1",),
     "attn_layer_period": (),
     "cross_attention_layers": (),
     "num_key_value_heads_per_layer": (),
@@ -37,7 +39,7 @@ _UNSUPPORTED = {
     "index_topk": ("sparse_latent",),
     "ssm_state_size": ("nemotron_h",),
     "hybrid_override_pattern": ("nemotron_h",),
-    "mamba_d_state": ("granitemoehybrid", "bamba"),
+    "mamba_d_state": ("granitemoehybrid", "bamba", "falcon_h1"),
     "full_attention_interval": ("linear",),
     "attention_chunk_size": ("chunked",),
     "n_shared_experts": ("count", "nemotron_h"),
@@ -56,6 +58,9 @@ MOST_LAYERS = 10_000
 
 _TEXT = ("text_config", "llm_config")
 """Keys of the part of a configuration that describes its language model."""
+
+_TIED = ("tie_word_embeddings", "tie_embedding")
+"""Keys that say whether the head's weights are the embedding's."""
 
 _PARALLEL = ("use_parallel_residual", "parallel_attn")
 """Keys that say whether attention and MLP run side by side, whatever their model type does without."""
@@ -119,14 +124,15 @@ def _refuse_uncovered(config: Config, kind: ModelType, path: Path) -> None:
                 f"{path}: {key} = {config[key]!r}: this architecture is not covered with model_type = {kind.name!r}; "
                 "docs/workloads.md lists the kinds of layers that are read, and of which model types"
             )
-    attended = config.get("attn_type_list")  # of MiniMax: 1 where a layer attends to all tokens
-    if attended and not (isinstance(attended, list) and all(layer == 1 for layer in attended)):
-        raise InputError(f"{path}: attn_type_list = {attended!r}: this architecture is not covered; 1 alone is")
+    attended = config.get(OF_LIST)
+    all_tokens = isinstance(attended, list) and all(layer == 1 for layer in attended)
+    if attended and not all_tokens and kind.name not in STATES:
+        raise InputError(f"{path}: {OF_LIST} = {attended!r}: this architecture is not covered; 1 alone is")
 
 
 def _network(config: Config, kind: ModelType, path: Path) -> Network:
     hidden, vocab = (whole(config, SPELLINGS[key], path) for key in ("hidden", "vocab"))
-    tied = config.get("tie_word_embeddings")
+    tied = next((config[key] for key in _TIED if config.get(key) is not None), None)
     name = path.parent.name if path.name == "config.json" and path.parent.name else path.stem
     return Network(
         name=name,
@@ -157,6 +163,8 @@ def _layers(config: Config, kind: ModelType, path: Path) -> list[Layer]:
     layers = whole(config, SPELLINGS["layers"], path)
     if layers > MOST_LAYERS:
         raise InputError(f"{path}: {layers:,} layers are not accepted; give at most {MOST_LAYERS:,}")
+    if (twice := double_layers(config, kind, path)) is not None:
+        return twice
     words, experts = attention_words(config, kind, layers, path), with_experts(config, kind, layers, path)
     arrangement = _arrangement(config, kind)
     return [

@@ -37,6 +37,7 @@ class LatentAttention:
     nope_dim: int  # [element] of a head of queries and keys without positions
     rope_dim: int  # [element] of a head that carries the position, of keys the same for all heads
     value_dim: int  # [element] of a head of values
+    rotary: bool = True  # whether the part for positions is rotated
 
     @property
     def facts(self) -> dict[str, object]:
@@ -82,7 +83,8 @@ class LatentAttention:
         yield step.vector("latent_norm", "rmsnorm", step.rows, self.query_rank + self.kv_rank)
         if self.query_rank:
             yield from step.gemm("query_projection", step.rows, queries, self.query_rank)
-        yield step.vector("rope", "rope", step.rows, (heads + 1) * self.rope_dim, second=self.rope_dim)
+        if self.rotary:
+            yield step.vector("rope", "rope", step.rows, (heads + 1) * self.rope_dim, second=self.rope_dim)
         written = {"out_dtype": step.precision.kv, "out_distance": step.step_bytes}
         yield step.vector("kv_write", "copy", step.rows, self.kept, **written)
         yield from self._attended(step, heads)

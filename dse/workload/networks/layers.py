@@ -7,11 +7,14 @@ from typing import Any, Protocol
 from dse.workload.dtypes import Precision
 from dse.workload.networks.absent import Absent
 from dse.workload.networks.attention_kinds import GroupedQueryAttention
-from dse.workload.networks.gated_delta_net import GatedDeltaNet
 from dse.workload.networks.latent_attention import LatentAttention
-from dse.workload.networks.mamba2 import Mamba2
 from dse.workload.networks.mlp_kinds import Dense, Mixture
 from dse.workload.networks.sparse_latent_attention import SparseLatentAttention
+from dse.workload.networks.states.gated_delta_net import GatedDeltaNet
+from dse.workload.networks.states.kimi_delta import KimiDelta
+from dse.workload.networks.states.lightning_attention import LightningAttention
+from dse.workload.networks.states.mamba2 import Mamba2
+from dse.workload.networks.states.short_convolution import ShortConvolution
 from dse.workload.networks.step import Step
 from dse.workload.operator import Operator
 
@@ -67,6 +70,9 @@ ATTENTION_KINDS: dict[str, type[AttentionKind]] = {
     "sparse_latent": SparseLatentAttention,
     "gated_delta_net": GatedDeltaNet,
     "mamba2": Mamba2,
+    "kimi_delta": KimiDelta,
+    "lightning": LightningAttention,
+    "short_convolution": ShortConvolution,
     "none": Absent,
 }
 MLP_KINDS: dict[str, type[MlpKind]] = {"dense": Dense, "mixture": Mixture, "none": Absent}

@@ -191,10 +191,8 @@ class _Run:
     @property
     def decodes(self) -> bool:
         """Whether the decode kernel runs: of queries that share no keys each is as the one of a decode."""
-        if self.attention.gathered:
-            return True
         one = self.attention.queries == 1 and (self.attention.decoding or self.library.one_token_decodes)
-        return one and self.library.decodes
+        return (one or self.attention.gathered > 0) and self.library.decodes
 
     @property
     def group(self) -> float:

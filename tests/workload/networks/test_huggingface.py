@@ -9,13 +9,16 @@ from dse.workload.networks.names import load_network
 from dse.workload.networks.network import networks
 from dse.workload.parse import load_workload
 from tests.workload.networks.configurations import (
+    AXK1,
     DEEPSEEK_V3,
     DEVSTRAL,
     HUNYUAN,
+    IQUEST,
     KIMI_K2,
     LAGUNA,
     LLAMA,
     MIMO_V2,
+    MINICPM3,
     MINIMAX_M2,
     OPT_350M,
     V2_LITE,
@@ -229,7 +232,9 @@ def test_a_configuration_may_mark_the_order_of_its_bytes(tmp_path):
     assert load_network(str(path)).depth == 32
 
 
-@pytest.mark.parametrize(("changes", "billions"), [(MINIMAX_M2, 228.6), (DEVSTRAL, 23.57)])
+@pytest.mark.parametrize(
+    ("changes", "billions"), [(MINIMAX_M2, 228.6), (DEVSTRAL, 23.57), (MINICPM3, 4.07), (AXK1, 519), (IQUEST, 39.8)]
+)
 def test_parameters_of_networks_that_need_their_name_alone(tmp_path, changes, billions):
     assert load_network(str(config(tmp_path, **changes))).parameters / 1e9 == pytest.approx(billions, rel=2e-3)
 

@@ -1,40 +1,18 @@
-"""Attentions of a configuration: the kind of each layer, and its sizes."""
+"""Attentions of a configuration: the sizes of each kind."""
 
 from pathlib import Path
+from typing import Any
 
 from dse.base.errors import InputError
 from dse.workload.networks.attention_kinds import BY_HEAD, NO_NORM, GroupedQueryAttention
+from dse.workload.networks.configuration.attention_words import BESIDE, CHUNKED, FULL, SLIDING, UNROTATED
 from dse.workload.networks.configuration.model_types import ModelType
-from dse.workload.networks.configuration.values import SPELLINGS, Config, listed, numbered, refuse_part, whole
-from dse.workload.networks.gated_delta_net import GatedDeltaNet
+from dse.workload.networks.configuration.states import KEEPING, mamba_of
+from dse.workload.networks.configuration.values import SPELLINGS, Config, head_dim, listed, refuse_part, whole
 from dse.workload.networks.latent_attention import LatentAttention
 from dse.workload.networks.layers import AttentionKind
-from dse.workload.networks.mamba2 import Mamba2
 from dse.workload.networks.sparse_latent_attention import SparseLatentAttention
-
-FULL, SLIDING, CHUNKED, LINEAR, MAMBA, UNROTATED = "full", "sliding", "chunked", "linear", "mamba", "unrotated"
-"""Kinds of attention of a layer: to all tokens, in a window, in chunks, two with a state, to all without positions."""
-
-WORDS = {
-    "full_attention": FULL,
-    "attention": FULL,
-    "deepseek_sparse_attention": FULL,  # what it attends its indexer chooses
-    "indexed_attention": FULL,
-    "sliding_attention": SLIDING,
-    "chunked_attention": CHUNKED,
-    "linear_attention": LINEAR,
-    "mamba": MAMBA,
-}
-"""What ``layer_types`` calls them."""
-
-INDEXED = ("deepseek_sparse_attention", "indexed_attention")
-"""Words for layers whose indexer chooses what they attend."""
-
-STATES = {"granitemoehybrid": MAMBA, "bamba": MAMBA}
-"""What ``linear_attention`` is of model types whose releases once called it by its name."""
-
-PATTERN = "hybrid_layer_pattern"
-"""Key of MiMo-V2: 1 where a layer slides over a window."""
+from dse.workload.networks.states.side_by_side import SideBySide
 
 OF_SLIDING = "swa_"
 """What keys of sliding layers begin with where these have sizes of their own."""
@@ -51,57 +29,12 @@ QK_NORMS = ("use_qk_norm", "qk_layernorm")
 """Keys that say whether queries and keys pass norms."""
 
 
-def attention_words(config: Config, kind: ModelType, layers: int, path: Path) -> list[str]:
-    """Return the kind of attention of each layer; raises InputError naming one that is not covered."""
-    given = listed(config, "layer_types", str, layers, path)
-    for word in given:
-        if word not in WORDS or (word in INDEXED and kind.attention != "sparse_latent"):
-            raise InputError(f"{path}: layer_types has {word!r}, which is not covered; known are {', '.join(WORDS)}")
-    if given:
-        words = [STATES.get(kind.name, LINEAR) if word == "linear_attention" else WORDS[word] for word in given]
-        if SLIDING in words and not config.get("sliding_window"):
-            raise InputError(f"{path}: layer_types has layers that slide over a window, and sliding_window is missing")
-        return words
-    if slides := listed(config, PATTERN, int, layers, path):
-        return [SLIDING if layer else FULL for layer in slides]
-    if kind.name == "bamba":
-        with_attention = numbered(config, "attn_layer_indices", path)
-        return [FULL if layer in with_attention else MAMBA for layer in range(layers)]
-    return _without_window(_in_turns(config, kind, layers, path), config)
-
-
-def _in_turns(config: Config, kind: ModelType, layers: int, path: Path) -> list[str]:
-    """Kinds of layers that take turns, or of which the last ones slide, as ``max_window_layers`` of Qwen2 says."""
-    rotated = listed(config, "no_rope_layers", int, layers, path) if kind.interval == "no_rope_layer_interval" else []
-    if rotated:  # 1 where queries and keys are rotated
-        return [kind.layers[0] if turns else kind.layers[-1] for turns in rotated]
-    if kind.layers and not kind.interval:
-        return [kind.layers[layer % len(kind.layers)] for layer in range(layers)]
-    if kind.layers:
-        said = config.get(kind.interval)
-        turn = len(said) if isinstance(said, str) else whole(config, (kind.interval,), path, len(kind.layers))
-        last = 1 + max((i for i, word in enumerate(kind.layers[:-1]) if word == kind.layers[-1]), default=-1)
-        words = (*kind.layers[last:-1][:1] * (turn - 1), kind.layers[-1])
-        return [words[layer % len(words)] for layer in range(layers)]
-    if not config.get("sliding_window") or not config.get("use_sliding_window", True):
-        return [FULL] * layers
-    first = 0
-    if config.get("max_window_layers") is not None:
-        first = whole(config, ("max_window_layers",), path, 0)
-    return [FULL if layer < first else SLIDING for layer in range(layers)]
-
-
-def _without_window(words: list[str], config: Config) -> list[str]:
-    """The kinds where a network that could slide states no window."""
-    return words if config.get("sliding_window") else [FULL if word == SLIDING else word for word in words]
-
-
 def attention_of(word: str, layer: int, config: Config, kind: ModelType, path: Path) -> AttentionKind:
     """Return the attention of a ``layer`` of a kind; raises InputError."""
-    if word == LINEAR:
-        return _delta_net(config, path)
-    if word == MAMBA:
-        return _mamba(config, path)
+    if word in KEEPING:
+        return KEEPING[word](config, path)
+    if word == BESIDE:
+        return SideBySide(_grouped(FULL, config, kind, path), mamba_of(config, path))
     if kind.attention == "grouped_query":
         return _grouped(word, _of_layer(word, layer, config, path), kind, path)
     return _latent(layer, config, kind, path)
@@ -134,7 +67,7 @@ def _grouped(word: str, config: Config, kind: ModelType, path: Path) -> GroupedQ
     return GroupedQueryAttention(
         heads,
         kv_heads,
-        _head_dim(config, dim_keys, hidden, heads, path),
+        head_dim(config, dim_keys, hidden, heads, path),
         window=_window(config, path) if word == SLIDING else 0,
         rotary=_rotary(word, config, kind),
         chunk=whole(config, ("attention_chunk_size",), path) if word == CHUNKED else 0,
@@ -185,18 +118,8 @@ def _qk_norm(word: str, config: Config, kind: ModelType) -> str:
     return BY_HEAD if said and kind.qk_norm == NO_NORM else kind.qk_norm
 
 
-def _head_dim(config: Config, keys: tuple[str, ...], hidden: int, heads: int, path: Path) -> int:
-    """Elements of a head: as given, else those of the residual stream shared out evenly; raises InputError."""
-    if any(config.get(key) is not None for key in keys):
-        return whole(config, keys, path)
-    if hidden % heads:
-        named = [next(k for k in SPELLINGS[field] if config.get(k) is not None) for field in ("hidden", "heads")]
-        raise InputError(f"{path}: {named[0]} = {hidden} is no multiple of {named[1]} = {heads}; give head_dim")
-    return hidden // heads
-
-
 def _latent(layer: int, config: Config, kind: ModelType, path: Path) -> LatentAttention:
-    sizes: dict[str, int] = {
+    sizes: dict[str, Any] = {
         "heads": whole(config, SPELLINGS["heads"], path),
         "query_rank": whole(config, ("q_lora_rank",), path, 0),
         "kv_rank": whole(config, ("kv_lora_rank",), path),
@@ -205,7 +128,7 @@ def _latent(layer: int, config: Config, kind: ModelType, path: Path) -> LatentAt
         "value_dim": whole(config, ("v_head_dim",), path),
     }
     if kind.attention == "latent":
-        return LatentAttention(**sizes)
+        return LatentAttention(**sizes, rotary=kind.unrotated != "all")
     heads, dim, best = (whole(config, (f"index_{key}",), path) for key in ("n_heads", "head_dim", "topk"))
     layers = whole(config, SPELLINGS["layers"], path)
     shared = _indexers(config, layers, path)[layer] in SHARED
@@ -224,23 +147,3 @@ def _indexers(config: Config, layers: int, path: Path) -> list[str]:
     every = whole(config, ("index_topk_freq",), path, 1) or 1
     first = whole(config, ("index_skip_topk_offset",), path, 2)
     return ["shared" if max(layer - first + 1, 0) % every else "full" for layer in range(layers)]
-
-
-def _delta_net(config: Config, path: Path) -> GatedDeltaNet:
-    keys = ("num_key_heads", "num_value_heads", "key_head_dim", "value_head_dim", "conv_kernel_dim")
-    return GatedDeltaNet(*(whole(config, (f"linear_{key}",), path) for key in keys))
-
-
-def _mamba(config: Config, path: Path) -> Mamba2:
-    heads = whole(config, ("mamba_num_heads", "mamba_n_heads"), path)
-    if config.get("mamba_d_head") == "auto":
-        width = whole(config, ("mamba_expand",), path, 2) * whole(config, SPELLINGS["hidden"], path)
-        config = config | {"mamba_d_head": width // heads}
-    return Mamba2(
-        heads,
-        whole(config, ("mamba_head_dim", "mamba_d_head"), path),
-        whole(config, ("ssm_state_size", "mamba_d_state"), path),
-        whole(config, ("n_groups", "mamba_n_groups"), path),
-        whole(config, ("conv_kernel", "mamba_d_conv"), path),
-        whole(config, ("chunk_size", "mamba_chunk_size"), path),
-    )

@@ -4,7 +4,8 @@ from pathlib import Path
 
 from dse.base.errors import InputError
 from dse.workload.networks.absent import Absent
-from dse.workload.networks.configuration.attentions import FULL, MAMBA, attention_of
+from dse.workload.networks.configuration.attention_words import FULL, MAMBA
+from dse.workload.networks.configuration.attentions import attention_of
 from dse.workload.networks.configuration.mlps import mlp_of
 from dse.workload.networks.configuration.model_types import ModelType
 from dse.workload.networks.configuration.values import SPELLINGS, Config, whole

@@ -1,5 +1,6 @@
 """MLPs of a configuration: which layers have experts, and the sizes of both kinds."""
 
+from math import ceil
 from pathlib import Path
 
 from dse.base.errors import InputError, shown
@@ -19,7 +20,7 @@ FROM_FIRST = ("moe_layer_freq",)
 COUNT = "count"
 """What every token passes is a number of experts."""
 
-FFN = ("intermediate_size", "ffn_dim", "ffn_hidden_size", "n_inner")
+FFN = ("block_ff_dim", "intermediate_size", "ffn_dim", "ffn_hidden_size", "n_inner")
 
 
 def with_experts(config: Config, kind: ModelType, layers: int, path: Path) -> list[bool]:
@@ -60,7 +61,18 @@ def mlp_of(experts: bool, config: Config, kind: ModelType, path: Path) -> Dense 
         return _mixture(config, kind, gated, activation, path)
     llama4 = ("intermediate_size_mlp",) if kind.name == "llama4_text" else ()
     all_tokens = ("shared_intermediate_size",) if kind.name == "granitemoehybrid" else ()
-    return Dense(whole(config, (*llama4, *all_tokens, *FFN), path, 4 * hidden if kind.old else None), gated, activation)
+    ffn = whole(config, (*llama4, *all_tokens, *FFN), path, 4 * hidden if kind.old else None)
+    return Dense(_adjusted(ffn, config, path), gated, activation)
+
+
+def _adjusted(ffn: int, config: Config, path: Path) -> int:
+    """A width of LFM2: two thirds of what is stated, times a factor, up to a multiple (modeling_lfm2.py)."""
+    if not config.get("block_auto_adjust_ff_dim"):
+        return ffn
+    factor, multiple = config.get("block_ffn_dim_multiplier"), whole(config, ("block_multiple_of",), path)
+    if factor is not None and (isinstance(factor, bool) or not isinstance(factor, int | float) or factor <= 0):
+        raise InputError(f"{path}: block_ffn_dim_multiplier = {shown(factor)} is not accepted; give a positive number")
+    return ceil(int((1.0 if factor is None else factor) * (2 * ffn // 3)) / multiple) * multiple
 
 
 def _mixture(config: Config, kind: ModelType, gated: bool, activation: str, path: Path) -> Mixture:

@@ -73,3 +73,13 @@ def refuse_part(part: int, what: str, of_all: int, path: Path) -> None:
     """Raise InputError where a ``part`` is none of ``of_all``."""
     if not 1 <= part <= of_all:
         raise InputError(f"{path}: {part} {what} do not go with {of_all}")
+
+
+def head_dim(config: Config, keys: tuple[str, ...], hidden: int, heads: int, path: Path) -> int:
+    """Elements of a head: as given, else those of the residual stream shared out evenly; raises InputError."""
+    if any(config.get(key) is not None for key in keys):
+        return whole(config, keys, path)
+    if hidden % heads:
+        named = [next(k for k in SPELLINGS[field] if config.get(k) is not None) for field in ("hidden", "heads")]
+        raise InputError(f"{path}: {named[0]} = {hidden} is no multiple of {named[1]} = {heads}; give head_dim")
+    return hidden // heads

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from dse.base.errors import InputError
-from dse.workload.networks.configuration.attentions import attention_of, attention_words
+from dse.workload.networks.configuration.attention_words import attention_words
+from dse.workload.networks.configuration.attentions import attention_of
 from dse.workload.networks.configuration.model_types import model_types, with_defaults
 
 FILE = Path("net.json")

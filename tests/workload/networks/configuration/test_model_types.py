@@ -57,7 +57,7 @@ def test_an_unknown_type_is_refused_by_name():
         ("deepseek_v4", "compresses keys and values"),
         ("minimax_m3_vl_text", "chooses blocks of tokens"),
         ("gemma3n_text", "embeddings of their own"),
-        ("kimi_linear", "a decay for each channel"),
+        ("jamba", "state space is Mamba's first"),
     ],
 )
 def test_a_type_that_is_not_covered_is_refused_with_what_keeps_it_out(name, why):

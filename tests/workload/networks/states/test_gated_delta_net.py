@@ -4,7 +4,7 @@ import pytest
 
 from dse.base.errors import InputError
 from dse.workload.dtypes import precision
-from dse.workload.networks.gated_delta_net import GatedDeltaNet
+from dse.workload.networks.states.gated_delta_net import GatedDeltaNet
 from tests.workload.networks.test_step import STEP
 
 NET = GatedDeltaNet(key_heads=16, value_heads=64, key_dim=128, value_dim=128, conv=4)

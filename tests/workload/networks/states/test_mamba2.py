@@ -6,7 +6,7 @@ import pytest
 
 from dse.base.errors import InputError
 from dse.workload.dtypes import precision
-from dse.workload.networks.mamba2 import Mamba2
+from dse.workload.networks.states.mamba2 import Mamba2
 from tests.workload.networks.test_step import STEP
 
 MAMBA = Mamba2(heads=256, head_dim=64, state=256, groups=8, conv=4, scan_chunk=128)

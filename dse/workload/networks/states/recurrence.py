@@ -28,27 +28,21 @@ class Recurrence:
     keys: int  # [element] of a head along which the state is read
     values: int  # [element] of a head that come out
     channels: int  # that the convolution before it passes
-    taps: int  # [token] that a channel of the convolution sees
+    taps: int  # [token] that a channel of the convolution sees (0: there is none)
     chunk: int  # [token] of a prompt's scan
     products: float  # [FMA] of a number of the state a token
 
     def bytes(self, element: float) -> float:
         """Return what is kept of a request [B]: the state, and the last tokens of the convolution's channels, which
         have ``element`` [B] each."""
-        return self.heads * self.keys * self.values * element_bytes(STATE) + self.channels * (self.taps - 1) * element
+        kept = kept_channels(self.channels, self.taps, element)
+        return self.heads * self.keys * self.values * element_bytes(STATE) + kept
 
     def operators(self, step: Step, name: str) -> Iterator[Operator]:
         """Yield the convolution, then the update of one token or the scan of a prompt; ``name`` begins theirs."""
-        yield self._convolution(step, name)
+        if self.taps:
+            yield convolution(step, name, self.channels, self.taps)
         yield from self._scan(step, name) if step.phase != "decode" else self._update(step, name)
-
-    def _convolution(self, step: Step, name: str) -> Operator:
-        """Every channel's last tokens times its taps: one token's are kept of the step before, and kept again."""
-        arrays = float(self.taps) if step.phase == "decode" else 1.0
-        far = {"input_distance": step.step_bytes} if step.phase == "decode" else {}
-        return step.vector(
-            f"{name}_convolution", "causal_conv", step.rows, self.channels, inputs=arrays, outputs=arrays, **far
-        )
 
     def _update(self, step: Step, name: str) -> Iterator[Operator]:
         """Read the state, decay it, add the token to it, read the result off it, and write it."""
@@ -77,6 +71,19 @@ class Recurrence:
         product = Gemm(m, n, k, chunks, p, p, p, p)
         near = {"a_distance": 2.0 * product.a_bytes, "b_distance": 2.0 * product.b_bytes}
         return step.product(name, replace(product, **near, out_distance=2.0 * product.out_bytes))
+
+
+def kept_channels(channels: int, taps: int, element: float) -> float:
+    """Return what a convolution keeps of a request [B]: its last tokens but one, of ``element`` [B] a channel."""
+    return channels * max(taps - 1, 0) * element
+
+
+def convolution(step: Step, name: str, channels: int, taps: int) -> Operator:
+    """Return the kernel that multiplies every channel's last tokens with its taps: one token's are kept of the step
+    before, and kept again."""
+    arrays = float(taps) if step.phase == "decode" else 1.0
+    far = {"input_distance": step.step_bytes} if step.phase == "decode" else {}
+    return step.vector(f"{name}_convolution", "causal_conv", step.rows, channels, inputs=arrays, outputs=arrays, **far)
 
 
 def _of_state(step: Step, name: str, rows: float, columns: float, fma: float) -> Operator:

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from dse.workload.networks.recurrence import Recurrence
+from dse.workload.networks.states.recurrence import Recurrence
 from tests.workload.networks.test_step import STEP
 
 STATE = Recurrence(heads=4, keys=128, values=64, channels=1000, taps=4, chunk=32, products=3.0)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from dse.hardware.data_types import element_bytes
 from dse.workload.dtypes import Precision
-from dse.workload.networks.recurrence import Recurrence
+from dse.workload.networks.states.recurrence import Recurrence
 from dse.workload.networks.step import Step, refuse_uneven
 from dse.workload.operator import Operator
 
