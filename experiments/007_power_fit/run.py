@@ -1,11 +1,12 @@
 """What a fit of power coefficients to AccelWattch's 26 kernels can and cannot show.
 
-Reads experiments/data/accelwattch. Run it with ``models``, ``transfer``, ``synthetic``, or
-nothing for all three.
+Reads experiments/data/accelwattch and writes the README's tables. Run it with ``models``, ``transfer``, ``synthetic``,
+or nothing for all three.
 """
 
 import argparse
 from dataclasses import replace
+from pathlib import Path
 from typing import NamedTuple
 
 import jax
@@ -18,7 +19,9 @@ from dse.calibration.power.accelwattch_fit import CLASSES, STRENGTHS, UNFITTED, 
 from dse.measured.table import KernelTable, read_kernels
 from dse.power.counters import constants
 from experiments import data
+from experiments.common.readme_tables import markdown, write_table
 
+README = Path(__file__).parent / "README.md"
 MICROBENCHMARKS = 102
 NOISE = 0.02
 SPREAD = 0.4
@@ -36,39 +39,38 @@ class Recovered(NamedTuple):
 
 
 def models(variant: str) -> dict[str, ClassErrors]:
-    """Every class judged on the Volta kernels; printed as a table."""
+    """Every class judged on the Volta kernels; written into the README."""
     table = read_kernels(data.ACCELWATTCH / "volta_kernels.csv", variant)
     print(f"\n{variant}: {len(table.watts)} kernels, {len(set(table.groups))} benchmarks")
-    print("| model | train | LOO-k | LOO-b | 95 % | P(better than published) | strength |")
-    found = {}
+    found, rows = {}, []
     for name in CLASSES:
         j = found[name] = judge(name, table)
         low, high = j.interval
-        print(
-            f"| {name} | {j.train:.2f} | {j.leave_one_kernel_out:.2f} | {j.leave_one_benchmark_out:.2f} | "
-            f"{low:.1f} to {high:.1f} | {j.better_than_published:.2f} | {j.strength:g} |",
-            flush=True,
-        )
+        errors = (f"{x:.2f}" for x in (j.train, j.leave_one_kernel_out, j.leave_one_benchmark_out))
+        rows.append([name, *errors, f"{low:.1f} to {high:.1f}", f"{j.better_than_published:.2f}"])
+        print(*rows[-1], f"strength {j.strength:g}", sep=" | ", flush=True)
+    header = ["model", "train", "LOO-k", "LOO-b", "95 %", "P(better than published)"]
+    write_table(README, variant, markdown(header, rows))
     return found
 
 
 def transfer() -> None:
-    """Errors on Pascal and Turing of multipliers fitted on Volta, by strength of the prior."""
+    """Write the errors on Pascal and Turing of multipliers fitted on Volta, by strength of the prior."""
     volta = read_kernels(data.ACCELWATTCH / "volta_kernels.csv", "sass")
     others = {name: read_kernels(data.ACCELWATTCH / f"{name}_kernels.csv", "sass") for name in ("pascal", "turing")}
     turing = others["turing"]
     constant = turing.parts["CONSTP"] * constants()["turing_constant_sass_sim"]
     others["turing"] = replace(turing, parts=turing.parts | {"CONSTP": constant})
-    print("\n| strength | Volta, train | Pascal | Turing |")
     with jax.enable_x64(True):
         problem = multipliers(volta)
         strengths = sorted([*STRENGTHS[::4], judge("multipliers", volta).strength])
         fits = fit_all(problem, np.ones((len(strengths), len(volta.watts))), np.array(strengths)).coefficients
     rows = {f"{s:g}": np.asarray(c) for s, c in zip(strengths, fits, strict=True)}
+    lines = []
     for name, values in (rows | {"published": np.ones(len(problem.names))}).items():
         scale = dict(zip(problem.names, values.tolist(), strict=True))
-        cells = [f"{scaled_error(table, scale):.2f}" for table in (volta, *others.values())]
-        print(f"| {name} | " + " | ".join(cells) + " |")
+        lines.append([name, *(f"{scaled_error(table, scale):.2f}" for table in (volta, *others.values()))])
+    write_table(README, "transfer", markdown(["strength", "Volta, train", "Pascal", "Turing"], lines))
 
 
 def scaled_error(table: KernelTable, scale: dict[str, float]) -> float:
@@ -131,24 +133,29 @@ def synthetic(bench: int = MICROBENCHMARKS, seed: int = 0, draws: int = 200) -> 
 
 
 def report_synthetic() -> None:
-    """Print the recovery with and without microbenchmarks, component by component and over five seeds."""
+    """Write the recovery over three seeds with and without microbenchmarks, and component by component of one seed."""
+    lines = []
     for bench in (MICROBENCHMARKS, 0):
-        rows = synthetic(bench)
-        print(f"\n{bench} microbenchmarks and the 26 kernels, {100 * NOISE:g} % noise")
-        print("| component | true | fitted | 95 % | error % |")
-        for name, truth, value, low, high in rows:
-            print(
-                f"| {name} | {truth:.3f} | {value:.3f} | {low:.3f} to {high:.3f} | {100 * abs(value / truth - 1):.1f} |"
-            )
+        if bench:
+            cells = [
+                [
+                    name,
+                    f"{truth:.3f}",
+                    f"{value:.3f}",
+                    f"{low:.3f} to {high:.3f}",
+                    f"{100 * abs(value / truth - 1):.1f}",
+                ]
+                for name, truth, value, low, high in synthetic(bench)
+            ]
+            write_table(README, "components", markdown(["component", "true", "fitted", "95 %", "error %"], cells))
         every = [row for seed in range(3) for row in synthetic(bench, seed, 100)]
         errors = [100 * abs(value / truth - 1) for _, truth, value, _, _ in every]
         inside = np.mean([low <= truth <= high for _, truth, _, low, high in every])
         prior = [100 * abs(1 / truth - 1) for _, truth, *_ in every]
-        print(
-            f"three seeds: median error {np.median(errors):.1f} %, largest {max(errors):.0f} %, the prior's median "
-            f"{np.median(prior):.1f} %, inside the interval {100 * inside:.0f} %",
-            flush=True,
-        )
+        numbers = (f"{np.median(errors):.1f}", f"{max(errors):.0f}", f"{np.median(prior):.1f}", f"{100 * inside:.0f}")
+        lines.append([f"{bench} microbenchmarks and 26 kernels", *numbers])
+    header = ["rows", "median error, %", "largest", "the prior's median", "true value inside the 95 % interval, %"]
+    write_table(README, "recovery", markdown(header, lines))
 
 
 def main() -> None:

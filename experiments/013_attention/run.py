@@ -3,7 +3,8 @@
 Run with ``python experiments/013_attention/run.py [-o FOLDER] [-i IMPLEMENTATION ...]`` (a few minutes on two cores).
 Families whose CRC-32 modulo 10 is 7 or more are never fitted. Prints the README's tables; with ``-o`` writes the
 calibrations, with ``--intervals`` only the intervals of those that are shipped; ``--few``: only what a few rows of
-another library, or of another GPU, are worth.
+another library, or of another GPU, are worth; ``--quick`` only judges the shipped calibrations, and writes the README's
+first table.
 """
 
 import argparse
@@ -29,7 +30,9 @@ from dse.validation.error_quantiles import coverage_by_others, errors_of, rewrit
 from dse.validation.error_quantiles import unseen as of_unseen
 from dse.workload.implementation import IMPLEMENTATIONS, KINDS, implementation_index
 from experiments import data
+from experiments.common.implementations import HEADER, row_of, with_errors
 from experiments.common.mean_costs import mean_costs
+from experiments.common.readme_tables import markdown, write_table
 from experiments.data.errors import rows_with_errors
 
 TABLES = ("aiconfigurator__attention", "vidur__attention", "llmservingsim__attention")
@@ -196,6 +199,16 @@ def with_others(rows: TimedRows, name: str, costs: Mapping[str, dict[str, float]
     return with_costs(rows, name, model_of(others)) / rows.table["latency_us"].to_numpy()
 
 
+def shipped_table(rows: Mapping[str, TimedRows]) -> str:
+    """Return the README's table of the shipped calibrations."""
+    lines = [
+        row_of(f"{name}, {op}", str(device), part)
+        for name in PREFILL + DECODE
+        for (op, device), part in with_errors(name, rows[name]).groupby(["op", "device"], observed=True)
+    ]
+    return markdown(HEADER, lines, 2)
+
+
 def unseen(tables: list[OperatorTable], rows: dict[str, TimedRows], answers: dict[str, TimingAnswer]) -> None:
     """Print errors on devices and implementations that a fit has not seen."""
     print("\n### Unseen")
@@ -221,6 +234,7 @@ def main() -> None:
     parser.add_argument("-o", "--out", type=Path)
     parser.add_argument("--intervals", action="store_true")
     parser.add_argument("--power", action="store_true", help="only what loops that read the power add")
+    parser.add_argument("--quick", action="store_true", help="only judge the shipped calibrations")
     parser.add_argument("--few", action="store_true", help="only what a few rows are worth")
     parser.add_argument("-i", "--implementation", action="append", choices=IMPLEMENTATIONS)
     arguments = parser.parse_args()
@@ -232,6 +246,9 @@ def main() -> None:
     skipped = Skipped()
     rows = load_implementations(frame, {d: load_sheet(p) for d, p in DEVICES.items()}, skipped)
     print("skipped:", skipped)
+    if arguments.quick:
+        write_table(Path(__file__).parent / "README.md", "shipped", shipped_table(rows))
+        return
     if arguments.few:
         few(rows)
         return

@@ -1,7 +1,7 @@
 """Whole networks: kernels by the timing model, and what an engine's host adds, fitted engine by engine.
 
-Run with ``python experiments/019_whole_networks/run.py [--write]``. ``--write`` puts the fitted costs and intervals
-into the package's table of engines.
+Run with ``python experiments/019_whole_networks/run.py [--write]``, which writes the README's tables; ``--write`` also
+puts the fitted costs and intervals into the package's table of engines.
 """
 
 import argparse
@@ -17,9 +17,11 @@ from dse.measured.table import read_times
 from dse.validation.error_quantiles import quantiles
 from dse.workload.serving_engine import SHARED
 from experiments import data
+from experiments.common.readme_tables import markdown, write_table
 
 TABLES = ("splitwise__llm_e2e", "llm_inference_bench__e2e", "aiconfigurator__serving_e2e", "neusight__e2e_fp32")
 DATA = Path(dse.__file__).parent / "data" / "engines"
+README = Path(__file__).parent / "README.md"
 HOST = ("step_us", "request_us", "prompt_us", "reduce_us")
 SERVED = (*HOST, "turn")
 FREE = {
@@ -45,10 +47,8 @@ def percent(error: np.ndarray) -> str:
 
 
 def fitted(runs: Runs) -> dict[str, dict[str, float]]:
-    """Fit every engine, print its errors and return its costs and interval."""
-    print("| engine | runs | kernels alone | fitted | left out | in 80 % | a network never seen | a GPU never seen |")
-    print("|---" * 8 + "|")
-    found = {}
+    """Fit every engine, write its errors into the README and return its costs and interval."""
+    found, lines = {}, []
     for engine, mine in runs.table.groupby("engine"):
         if engine == SHARED:
             continue
@@ -67,12 +67,20 @@ def fitted(runs: Runs) -> dict[str, dict[str, float]]:
             else ["-", "-"]
         )
         inside = 100 * np.mean((unseen >= low) & (unseen <= high))
-        print(
-            f"| {engine} | {len(mine)} | {percent(bare)} | {percent(seen)} | {percent(unseen)} | {inside:.0f} | "
-            f"{others[0]} | {others[1]} |",
-            flush=True,
-        )
+        lines.append([str(engine), str(len(mine)), *map(percent, (bare, seen, unseen)), f"{inside:.0f}", *others])
+        print(*lines[-1], sep=" | ", flush=True)
         found[str(engine)] = {name: costs[name] for name in free} | {"low": low, "high": high}
+    header = [
+        "engine",
+        "runs",
+        "kernels alone",
+        "fitted",
+        "left out",
+        "in 80 %",
+        "a network never seen",
+        "a GPU never seen",
+    ]
+    write_table(README, "engines", markdown(header, lines))
     return found | {SHARED: _shared(runs)}
 
 
@@ -136,7 +144,7 @@ def _write(path: Path, rows: list[dict[str, str]]) -> None:
 
 
 def main() -> None:
-    """Fit, print, and on demand write."""
+    """Fit, write the README's tables, and on demand the package's."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--write", action="store_true")
     arguments = parser.parse_args()
@@ -145,11 +153,12 @@ def main() -> None:
     nothing_fitted = runs.table["engine"].isin([name for name, free in FREE.items() if not free])
     runs.table["out"] |= nothing_fitted
     found = fitted(runs)
-    print("\n| engine | " + " | ".join(["launch us", "step us", "request us", "prompt us", "reduce us", "turn"]) + " |")
-    print("|---" * 7 + "|")
-    for engine, costs in found.items():
-        cells = (f"{round(costs[c], 6):.{DIGITS}g}" if c in costs else "" for c in ("launch_us", *SERVED))
-        print(f"| {engine} | " + " | ".join(cells) + " |")
+    lines = [
+        [engine, *(f"{round(costs[c], 6):.{DIGITS}g}" if c in costs else "" for c in ("launch_us", *SERVED))]
+        for engine, costs in found.items()
+    ]
+    header = ["engine", "launch us", "step us", "request us", "prompt us", "reduce us", "turn"]
+    write_table(README, "costs", markdown(header, lines))
     if arguments.write:
         write(found)
         _write(DATA / "intervals.csv", intervals(runs, found))
