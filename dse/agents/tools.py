@@ -99,7 +99,7 @@ def sweep(space: SpaceText) -> dict[str, Any]:
     """
     from dse.explanation.axis_verdicts import axis_verdicts
     from dse.grid.sweep import sweep as run_sweep
-    from dse.reports.sweep.answer import caveats
+    from dse.reports.sweep.answer import all_notes
     from dse.reports.sweep.verdicts import document
 
     loaded = space_of_text(space)
@@ -109,7 +109,7 @@ def sweep(space: SpaceText) -> dict[str, Any]:
             f"{MOST_DESIGNS:,}; shorten its axes, use the tool search, or run 'dse sweep' in a shell"
         )
     result = run_sweep(loaded)
-    told = {"notes": [*result.notes, *caveats(result)], "verdicts": document(axis_verdicts(loaded))}
+    told = {"notes": [*result.notes, *all_notes(result)], "verdicts": document(axis_verdicts(loaded))}
     return _few(result.summary() | told)
 
 
@@ -120,7 +120,7 @@ def search(
 ) -> dict[str, Any]:
     """Search a large space for its Pareto set; what is told is the best of the designs that were seen."""
     from dse.pareto.search import search as run_search
-    from dse.reports.sweep.answer import caveats
+    from dse.reports.sweep.answer import all_notes
 
     if evaluations > MOST_DESIGNS:
         raise InputError(
@@ -128,7 +128,7 @@ def search(
             "'dse search' in a shell"
         )
     answer = run_search(space_of_text(space), evaluations=evaluations, seed=seed)
-    return _few(answer.summary() | {"notes": caveats(answer.result)})
+    return _few(answer.summary() | {"notes": all_notes(answer.result)})
 
 
 def _few(document: dict[str, Any]) -> dict[str, Any]:

@@ -127,12 +127,12 @@ def sweep(
 
 def _answer(result: Any, refinement: Any, folder: Path, programs: Any, page: bool, notes: bool, json_: bool) -> None:
     """Draw the page of a sweep, then print the answer."""
-    from dse.reports.sweep.answer import caveats
+    from dse.reports.sweep.answer import all_notes
 
     looked = _page(result, result, folder, page, programs, look=page or json_)
     print_notes(*result.notes)
     if json_:
-        told = {"notes": [*result.notes, *caveats(result)]} | _seen(result, looked)
+        told = {"notes": [*result.notes, *all_notes(result)]} | _seen(result, looked)
         print_json(result.summary() | told | ({"refinement": refinement.record()} if refinement else {}))
         return
     _print_sweep(result, refinement, folder, looked, notes)
@@ -300,7 +300,7 @@ def search(
         Draw the page, which takes 3 to 15 s to look into its designs; 'dse report' draws one that was left out.
     """
     from dse.reports.search.data import search_report
-    from dse.reports.sweep.answer import caveats
+    from dse.reports.sweep.answer import all_notes
     from dse.reports.sweep.design_explanations import Programs
     from dse.space.space import load_space
 
@@ -313,7 +313,7 @@ def search(
     if json_:
         found = answer.result
         more = _seen(found, looked)
-        print_json(answer.summary() | {"notes": caveats(found)} | more)
+        print_json(answer.summary() | {"notes": all_notes(found)} | more)
         return
     _print_search(answer, folder, looked, notes)
 

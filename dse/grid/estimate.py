@@ -10,6 +10,7 @@ from dse.evaluate.platform import CPU
 from dse.evaluate.space_program import result_columns
 from dse.grid.constraint_check import constraint_checks
 from dse.space.space import Space
+from dse.space.unlinked import unlinked_notes
 
 PAIRS_PER_CORE_SECOND = 78e6
 """Pairs (design, kernel candidate) a core evaluates in a second: 3.7 us of it for 289 of them
@@ -88,7 +89,11 @@ def estimate(space: Space) -> Estimate:
         disk_gb=rows * columns * BYTES_PER_CELL / GIGA + 0.01,
         parts=parts,
         constraint_shares={constraint.constraint: constraint.share for constraint in constraints},
-        warnings=(*without_room(space), *(constraint.sentence for constraint in constraints if constraint.sentence)),
+        warnings=(
+            *without_room(space),
+            *(constraint.sentence for constraint in constraints if constraint.sentence),
+            *unlinked_notes(space),
+        ),
     )
 
 

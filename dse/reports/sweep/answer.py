@@ -9,7 +9,6 @@ from dse.explanation.cause_words import cause_text
 from dse.grid.constraint_check import without_designs
 from dse.grid.result import SweepResult
 from dse.hardware.cost import DieCost
-from dse.hardware.data_types import TENSOR_RATE
 from dse.hardware.memory_pins import pin_gbps, too_fast
 from dse.hardware.own_guards import own_gpu_notes
 from dse.hardware.presets import gpu_index
@@ -41,8 +40,8 @@ from dse.reports.sweep.idle_axes import idle_note
 from dse.reports.sweep.verdicts import variant_note
 from dse.space.designs import of_table
 from dse.space.space import Objective, Space
+from dse.space.unlinked import unlinked_notes
 from dse.timing.amali import Amali
-from dse.workload.kernel import Kernel
 from dse.workload.networks.mlp_kinds import EXPERT
 from dse.workload.workload import Workload
 
@@ -68,6 +67,11 @@ def answer(result: SweepResult) -> list[str]:
     return [sentence for sentence in (_reach(result), _at_no_loss(result), _why(result)) if sentence]
 
 
+def all_notes(result: SweepResult) -> list[str]:
+    """Return what the first screen warns of, then the caveats."""
+    return [*unlinked_notes(result.space), *caveats(result)]
+
+
 def caveats(result: SweepResult) -> list[str]:
     """Return what a reader must know first: calibration, power, axes without effect, an infeasible baseline."""
     notes = [
@@ -79,13 +83,7 @@ def caveats(result: SweepResult) -> list[str]:
     if not covers_power(result):
         charged = "only through the power limit" if result.space.power.limit else "not at all"
         notes.append(f"No objective covers power: watts are charged {charged}.")
-    varied = {axis.name for axis in result.space.axes} | {name for name, _ in result.space.links}
-    if varied & {"dram_bandwidth_gbs", "dram_type"} and "dram_bus_bits" not in varied:
-        notes.append(
-            "DRAM bandwidth or type moves but dram_bus_bits does not: the die is not charged for another interface."
-        )
-    notes += [*_rates_elsewhere(result.space, varied), *_fast_pins(result), *_several_dies(result)]
-    notes += [*_slow_l2(result.space, varied), *_tensor_area(result.space, varied), *_unpublished_die(result.space)]
+    notes += [*_fast_pins(result), *_several_dies(result), *_tensor_area(result.space), *_unpublished_die(result.space)]
     notes += own_gpu_notes(result.space.base)
     notes += [f"{w.name}: {w.caution}." for w in result.space.workloads if w.caution]
     notes += [f"{w.name}: {w.static_batch}." for w in result.space.workloads if w.static_batch]
@@ -141,17 +139,6 @@ def _of_the_timing(result: SweepResult) -> str:
     )
 
 
-def _slow_l2(space: Space, varied: set[str]) -> list[str]:
-    """What a clock that moves without the L2's does under a power limit."""
-    clocks = sorted(varied & {"boost_clock_mhz", "tensor_clock_mhz"})
-    if not clocks or "l2_clock_mhz" in varied or not space.power.limit:
-        return []
-    return [
-        f"{joined(clocks)} moves but l2_clock_mhz does not; where the power limit lowers a clock, the L2's falls "
-        "by the same share: link l2_clock_mhz, or a higher clock that no board holds makes the L2 slow."
-    ]
-
-
 def _fitted(result: SweepResult) -> str:
     """What a calibration was fitted to; a learned model's says so itself."""
     if not isinstance(result.space.model, Amali):
@@ -167,27 +154,6 @@ def _experts(result: SweepResult) -> str:
     """What small products of experts lose beside a whole library's: 5.7 % of Qwen3-30B-A3B's decode, 1.2 on 188 SMs."""
     experts = any(o.name.startswith(EXPERT) for w in result.space.workloads for o in w.operators)
     return ", and decodes of many experts (128 on 20 SMs) up to 6 % faster" if experts else ""
-
-
-def _rates_elsewhere(space: Space, varied: set[str]) -> list[str]:
-    """Workloads whose products run in a type whose tensor rate stays, while that of another type moves."""
-    rates = sorted(name for name in varied if name.startswith(TENSOR_RATE))
-    kinds = {workload.name: _type_of_products(workload) for workload in space.workloads}
-    return [
-        f"{rates[0]} moves, but the products of {name} run in {kind}: link {TENSOR_RATE}{kind} to it, or it stays."
-        for name, kind in kinds.items()
-        if rates and kind and f"{TENSOR_RATE}{kind}" not in rates
-    ]
-
-
-def _type_of_products(workload: Workload) -> str:
-    """The type that most multiply-adds of matrix products run in on tensor cores, "" where there are none."""
-    work: dict[str, float] = {}
-    for operator in workload.operators:
-        kernel = operator.candidates[0].kernel
-        for kind in operator.tensor_types() if operator.kind == "gemm" and isinstance(kernel, Kernel) else ():
-            work[kind] = work.get(kind, 0.0) + operator.repeats * float(kernel.fma)
-    return max(work, key=lambda kind: work[kind], default="")
 
 
 def _fast_pins(result: SweepResult) -> list[str]:
@@ -212,21 +178,11 @@ def _several_dies(result: SweepResult) -> list[str]:
     return [f"{what}: they cost as several dies, whose links take no time: state dies and die_link_gbs."]
 
 
-def _tensor_area(space: Space, varied: set[str]) -> list[str]:
-    """What is known of the area of tensor cores where their rate moves, and what one type alone pays."""
-    moved = [name for name in TENSOR_AXES if name in varied]
-    if not moved or not (known := tensor_area_note(space.base)):
-        return []
-    numbers = space.base.numbers()
-    rates = [name for name in TENSOR_AXES if name.startswith(TENSOR_RATE) and numbers[name]]
-    still = [name for name in rates if name not in varied]
-    alone = "tensor_cores_per_sm" not in varied and still
-    text = (
-        f"{joined(moved)} {'moves' if len(moved) == 1 else 'move'} but {joined(still)} "
-        f"{'does' if len(still) == 1 else 'do'} not: types share multipliers, and one that needs fewer than another "
-        "pays only for its support: link the rates."
-    )
-    return [f"{known}.", *([text] if alone else [])]
+def _tensor_area(space: Space) -> list[str]:
+    """What is known of the area of tensor cores where their rate moves."""
+    varied = {axis.name for axis in space.axes} | {name for name, _ in space.links}
+    known = tensor_area_note(space.base) if varied & set(TENSOR_AXES) else ""
+    return [f"{known}."] if known else []
 
 
 def _unpublished_die(space: Space) -> list[str]:

@@ -11,6 +11,7 @@ from dse.reports.sweep.answer import answer, caveats, good_to, question
 from dse.reports.sweep.assumed import sentences as decided_by
 from dse.reports.sweep.data import best_no_worse, chosen_designs, gains, measured_baseline
 from dse.reports.sweep.verdicts import headline, setting_headline
+from dse.space.unlinked import unlinked_notes
 
 MOST_NUMBERS = 4
 """Numbers that stand below the question."""
@@ -36,7 +37,7 @@ def page_head(
     return (
         f'<header>\n<p class="lead">{escape(lead)}{badge}</p>\n<h1>{escape(question(result))}</h1>\n</header>\n'
         f'<section id="answer" class="answer">\n{_numbers(result)}\n'
-        f"{paragraphs(brief + decided_by(result, assumed))}\n</section>\n"
+        f"{paragraphs(brief + unlinked_notes(result.space) + decided_by(result, assumed))}\n</section>\n"
         f'<details class="caveats">\n<summary>{escape(summary)}</summary>\n{beware}\n</details>'
     )
 

@@ -22,6 +22,7 @@ from dse.reports.sweep.data_ratios import BASELINE, chosen_ratios, on_front
 from dse.reports.sweep.page_head import numbers
 from dse.reports.sweep.terminal_scatter import print_scatter
 from dse.reports.sweep.verdicts import headline, setting_headline, setting_sentences, verdict_sentences
+from dse.space.unlinked import unlinked_notes
 
 GAP = 2
 """Blank columns between two columns of a table."""
@@ -95,12 +96,14 @@ def print_front(
 
 
 def _print_brief(result: SweepResult, verdicts: AxisVerdicts | None, console: Console) -> None:
-    """The question, up to four numbers, what pays, and a plot where the output is a terminal."""
+    """The question, up to four numbers, what pays, what should be linked, and a plot where the output is a terminal."""
     say(console, question(result), "bold")
     for what, value, where in numbers(result):
         say(console, f"  {what}: {value}{f' ({where})' if where else ''}")
     for sentence in filter(None, (*setting_headline(result), headline(verdicts))):
         say(console, sentence)
+    for sentence in unlinked_notes(result.space):
+        say(console, sentence, "yellow")
     print_scatter(result, console)
     console.print()
 

@@ -4,7 +4,6 @@ from dataclasses import replace
 
 from dse.grid.result import SweepResult
 from dse.hardware.presets import preset_sheet
-from dse.hardware.tensor_area import TENSOR_AXES
 from dse.reports.common.words import number
 from dse.reports.sweep import data as findings
 from dse.reports.sweep.answer import answer, caveats, covers_power, question
@@ -22,13 +21,7 @@ def test_answer_is_three_sentences_with_the_results_numbers(result: SweepResult)
     assert question(result) == "Which mix is best?"
 
 
-def test_rates_of_another_type_and_dies_beyond_a_scanner_s_field_are_reported(result: SweepResult) -> None:
-    fp8 = load_workload("gpt2_xl:phase=decode,batch=8,context=512,dtype=fp8", name="decode")
-    bf16 = [name for name in result.space.links if name[0] != "tensor_fma_fp8"]
-    elsewhere = replace(result, space=replace(result.space, workloads=(fp8,), links=tuple(bf16)))
-    notes = [note for note in caveats(elsewhere) if "moves, but the products" in note]
-    assert len(notes) == 1 and "the products of decode run in fp8: link tensor_fma_fp8 to it" in notes[0]
-    assert not [note for note in caveats(result) if "moves, but the products" in note]
+def test_dies_beyond_a_scanner_s_field_are_reported(result: SweepResult) -> None:
     large, small = (replace(result, front=result.front.assign(die_mm2=size)) for size in (859.0, 858.0))
     assert f"{len(result.front)} designs of the front have more than 858 mm2" in " ".join(caveats(large))
     assert "scanner's field" not in " ".join(caveats(small))
@@ -47,10 +40,6 @@ def test_what_is_known_of_the_area_of_tensor_cores_is_said_where_their_rate_move
 ) -> None:
     notes = " ".join(caveats(result))
     assert "Area of tensor cores: 133 of the" in notes and "four times the rate" in notes
-    linked = tuple((name, result.space.links[0][1]) for name in TENSOR_AXES[1:])
-    alone, together = (replace(result, space=replace(result.space, links=links)) for links in ((), linked))
-    assert "do not: types share multipliers" in " ".join(caveats(alone))
-    assert "link the rates" not in " ".join(caveats(together))
     assert "Area of tensor cores" not in " ".join(caveats(single))
 
 
