@@ -4,7 +4,7 @@ Run with ``python experiments/012_timing_calibration/run.py [-o FOLDER]`` (fifte
 whose CRC-32 modulo 10 is 7 or more are never fitted. Prints the README's tables; with ``-o`` writes the calibrations,
 with ``--intervals`` only the intervals of those that are shipped. ``--early`` is about nothing but the early library,
 which starts from the shipped calibration for any GPU; ``--only`` about the calibrations that it names, with the
-overhead that the harness's table has.
+overhead that the harness's table has; ``--quick`` judges the shipped calibrations and writes the README's first table.
 """
 
 import argparse
@@ -37,7 +37,9 @@ from dse.timing.error_quantiles import ErrorQuantiles
 from dse.validation.error_quantiles import coverage_by_others, errors_of, rewrite, seen
 from dse.validation.error_quantiles import unseen as of_unseen
 from experiments import data
+from experiments.common.implementations import HEADER, row_of, with_errors
 from experiments.common.pooled_roofline import pooled_roofline
+from experiments.common.readme_tables import markdown, write_table
 from experiments.data.errors import rows_with_errors
 
 AICONFIGURATOR = "aiconfigurator__gemm"
@@ -287,8 +289,12 @@ def main() -> None:
     parser.add_argument("-o", "--out", type=Path)
     parser.add_argument("--intervals", action="store_true")
     parser.add_argument("--early", action="store_true")
+    parser.add_argument("--quick", action="store_true", help="only judge the shipped calibrations")
     parser.add_argument("--only", nargs="+", choices=(*GRAPHS, *OTHERS, SHARED), default=[])
     arguments = parser.parse_args()
+    if arguments.quick:
+        write_table(Path(__file__).parent / "README.md", "shipped", shipped_table(load(GRAPHS | OTHERS, MOST_SHARED)))
+        return
     if arguments.intervals and arguments.only:
         write_own_intervals(rows_with_errors(INTERVALS), [name for name in arguments.only if name != SHARED])
         return
@@ -311,6 +317,17 @@ def main() -> None:
             answer.write(arguments.out / f"{name}.toml")
         for name, answer in early.items():
             answer.write(arguments.out / "implementations" / f"{name}.toml")
+
+
+def shipped_table(devices: Devices) -> str:
+    """Return the README's table of the shipped calibrations: each GPU's own, and that of any GPU."""
+    lines = []
+    for name in (*devices.rows, SHARED):
+        model = load_timing_calibration(name).model
+        for preset in devices.rows if name == SHARED else (name,):
+            rows = devices.rows[preset]
+            lines.append(row_of(name, preset, with_errors(name, rows, best(model, rows)[0])))
+    return markdown(("calibration", *HEADER[1:]), lines, 2)
 
 
 def every_library() -> tuple[dict[str, TimingAnswer], dict[str, TimingAnswer]]:
