@@ -24,6 +24,10 @@ LEAST_ROWS = 50
 OPERATORS = {"products": PRODUCTS, "data types": PRODUCTS, "attention": ATTENTION, "vector kernels": VECTOR}
 """Kind of a pair -> the operators of its rows."""
 
+NO_KERNEL = "eager|outlier"
+"""What the notes of a row in a narrow type say where its time is its host's, or apart from all others
+(experiments/024)."""
+
 LIBRARY, LAYOUT = r"impl=([a-z]+)-", r"(A=[NT];B=[NT])"
 """What the notes of a row say of its library, whatever the version, and of the layout of its operands."""
 
@@ -78,32 +82,39 @@ def matched(pair: Pair, most: int) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Return rows of both sides, one beneath another of the same shape: at most ``most``, drawn with a fixed seed.
 
     A shape is one library's, and one layout of its operands. Several measurements of it by one side (layers, versions)
-    stand for the one in their middle.
+    stand for the one in their middle. So do all libraries of one side where the other names none: its rows are medians
+    over libraries.
     """
-    frame = pd.concat([_frame(name, OPERATORS[pair.kind]) for name in pair.tables], ignore_index=True)
-    one = _side(frame, pair.one, pair.dtype)
-    other = _side(frame, pair.other, pair.of or pair.dtype)
+    frame = pd.concat([_frame(name, OPERATORS[pair.kind], not pair.of) for name in pair.tables], ignore_index=True)
+    one, other = _of(frame, pair.one, pair.dtype), _of(frame, pair.other, pair.of or pair.dtype)
+    libraries = one["library"].notna().any() and other["library"].notna().any()
+    one, other = (_by_shape(side if libraries else side.assign(library=None)) for side in (one, other))
     both = one.index.intersection(other.index)
     both = both[np.sort(np.random.default_rng(0).permutation(len(both))[:most])]
     return one.loc[both].reset_index(drop=True), other.loc[both].reset_index(drop=True)
 
 
 @cache
-def _frame(name: str, operators: tuple[str, ...]) -> pd.DataFrame:
-    """The rows of a table that can be predicted, of some operators, from LEAST_US on."""
+def _frame(name: str, operators: tuple[str, ...], fits: bool) -> pd.DataFrame:
+    """The rows of a table that can be predicted, of some operators, from LEAST_US on; with ``fits`` those alone that a
+    fit takes, which are none in narrow types."""
     read = read_times(data.path(name))
     frame = as_operators(read.frame.assign(noise=np.nan, tp=tensor_parallel(read)))
     frame = frame[frame["op"].isin(operators) & (frame["latency_us"] >= LEAST_US)]
-    return frame[uncovered(frame, {}, {}, fits=True) == ""]
+    kernels = fits | ~frame["notes"].astype(str).str.contains(NO_KERNEL)
+    return frame[kernels & (uncovered(frame, {}, {}, fits=fits) == "")]
 
 
-def _side(frame: pd.DataFrame, device: str, dtype: str) -> pd.DataFrame:
-    """The rows of one side by shape, a row a shape: the middle one of several."""
+def _of(frame: pd.DataFrame, device: str, dtype: str) -> pd.DataFrame:
+    """The rows of one side, with their library and the layout of their operands where their notes name them."""
     frame = frame[(frame["device"] == device) & (frame["dtype"] == dtype)]
-    op = frame["op"].iloc[0]
     notes = frame["notes"].astype(str)
-    frame = frame.assign(library=notes.str.extract(LIBRARY)[0], layout=notes.str.extract(LAYOUT)[0])
-    columns = ["op", *sorted({"batch"} | set(SHAPES[op])), "causal", "library", "layout"]
+    return frame.assign(library=notes.str.extract(LIBRARY)[0], layout=notes.str.extract(LAYOUT)[0])
+
+
+def _by_shape(frame: pd.DataFrame) -> pd.DataFrame:
+    """The rows of one side by shape, a row a shape: the middle one of several."""
+    columns = ["op", *sorted({"batch"} | set(SHAPES[frame["op"].iloc[0]])), "causal", "library", "layout"]
     keys = pd.MultiIndex.from_frame(frame[columns].astype(object).where(frame[columns].notna(), -1))
     ordered = frame.set_axis(keys).sort_values("latency_us", kind="stable")
     place = ordered.groupby(level=list(range(len(columns)))).cumcount().to_numpy()

@@ -9,9 +9,10 @@ equations back, on few rows, and writes that table alone, which takes ``--kinds`
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -39,6 +40,9 @@ KINDS = tuple(OPERATORS)
 
 WHOLE, QUICK = ("", 300, 300), ("products", 120, 120)
 """Kind of pairs, matched rows and fitted rows of a device, of a whole run and of a quick one."""
+
+SCORES = ("scores.csv", "few_rows.csv")
+"""Files beside this one: the scores of pairs, and of those with fewer than LEAST_ROWS rows, which count nowhere."""
 
 ORDER = "Order of"
 """How the line of the order of SET begins."""
@@ -121,8 +125,21 @@ def order(fits: of_pairs.Fits, most: int) -> dict[str, float]:
     return found | {"shapes": float(len(shapes))}
 
 
-def markdown(lines: pd.DataFrame, ordered: str) -> str:
-    """Return the table of the README, and the lines below it; ``ordered``: what it says of the order of SET."""
+def margin(row: Mapping[Hashable, Any]) -> str:
+    """Return by how much a pair's score is nearer than the better roofline's, marked where it is not."""
+    nearer = min(row["sheet"], row["pooled"]) - row["ours"]
+    return f"{nearer:.3f}" if nearer >= 0 else f"**not, by {-nearer:.3f}**"
+
+
+def few_rows(lines: pd.DataFrame) -> str:
+    """Return the sentence on pairs with too few rows, which count nowhere."""
+    told = [f"{row['pair']} {row['ours']:.3f} on {row['rows']}" for row in lines.to_dict("records")]
+    return f"With fewer than {LEAST_ROWS} rows a pair counts nowhere: {'; '.join(told)}."
+
+
+def markdown(lines: pd.DataFrame, few: pd.DataFrame, ordered: str) -> str:
+    """Return the table of the README, and the lines below it; ``few``: pairs with too few rows, ``ordered``: what it
+    says of the order of SET."""
     head = (
         "pair",
         "differs",
@@ -132,6 +149,7 @@ def markdown(lines: pd.DataFrame, ordered: str) -> str:
         "data sheet",
         "three numbers",
         "peaks",
+        "nearer than both rooflines by",
         "from 50 us",
         "sheet from 50 us",
     )
@@ -140,10 +158,8 @@ def markdown(lines: pd.DataFrame, ordered: str) -> str:
         for row in part.to_dict("records"):
             side = "" if np.isnan(row["right"]) else f"{100 * row['right']:.0f}"
             cells = [row["pair"], row["differs"], f"{row['rows']}", f"**{row['ours']:.3f}**", side]
-            cells += [
-                "" if np.isnan(x) else f"{x:.3f}"
-                for x in (row["sheet"], row["pooled"], row["peak"], row["long"], row["long_sheet"])
-            ]
+            cells += [f"{row[name]:.3f}" for name in ("sheet", "pooled", "peak")]
+            cells += [margin(row)] + ["" if np.isnan(x) else f"{x:.3f}" for x in (row["long"], row["long_sheet"])]
             text.append("| " + " | ".join(cells) + " |")
         mean = part[["ours", "right", "sheet", "pooled", "peak"]].mean()
         cells = [
@@ -153,14 +169,16 @@ def markdown(lines: pd.DataFrame, ordered: str) -> str:
             f"**{mean['ours']:.3f}**",
             f"{100 * mean['right']:.0f}",
         ]
-        cells += [f"{mean[name]:.3f}" for name in ("sheet", "pooled", "peak")] + ["", ""]
+        cells += [f"{mean[name]:.3f}" for name in ("sheet", "pooled", "peak")] + ["", "", ""]
         text.append("| " + " | ".join(cells) + " |")
     better = (lines["ours"] <= lines[["sheet", "pooled"]].min(axis=1)).sum()
     text += [
         "",
         f"Better than both rooflines on {better} of {len(lines)} pairs; mean of all pairs {lines['ours'].mean():.3f}.",
+        *([few_rows(few)] if len(few) else []),
+        ordered,
     ]
-    return "\n".join([*text, ordered])
+    return "\n".join(text)
 
 
 def order_line(tau: dict[str, float]) -> str:
@@ -237,26 +255,23 @@ def whole(quick: bool, kinds: Sequence[str], out: Path | None) -> None:
         if kind not in ("", pair.kind) or (kinds and pair.kind not in kinds):
             continue
         table = ratios(fits, pair, most)
-        if len(table) < LEAST_ROWS:
-            print(f"left out: {pair.name}: {len(table)} rows of the same shape, fewer than {LEAST_ROWS}", flush=True)
-            continue
         lines.append(line(pair, table))
         tables.append(table)
         print({k: round(v, 3) if isinstance(v, float) else v for k, v in lines[-1].items()}, flush=True)
-    scored = pd.DataFrame(lines)
+    every = pd.DataFrame(lines).round(4)
     if kinds:
-        before = pd.read_csv(HERE / "scores.csv")
-        scored = pd.concat([before[~before["kind"].isin(kinds)], scored]).sort_values(
-            "kind", key=_places, kind="stable"
-        )
+        before = pd.concat([pd.read_csv(HERE / name) for name in SCORES])
+        every = pd.concat([before[~before["kind"].isin(kinds)], every]).sort_values("kind", key=_places, kind="stable")
+    scored, few = every[every["rows"] >= LEAST_ROWS], every[every["rows"] < LEAST_ROWS]
     ordered = order_line(order(fits, most)) if not kinds or "products" in kinds else order_before()
-    text = markdown(scored, ordered)
+    text = markdown(scored, few, ordered)
     print(text)
     if out:
         out.mkdir(parents=True, exist_ok=True)
         pd.concat(tables, ignore_index=True).to_parquet(out / "ratios.parquet", index=False)
     if not quick:
-        scored.round(4).to_csv(HERE / "scores.csv", index=False)
+        for name, some in zip(SCORES, (scored, few), strict=True):
+            some.to_csv(HERE / name, index=False)
         write(text, BEGIN, END)
 
 
