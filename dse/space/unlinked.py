@@ -27,12 +27,17 @@ def _rates_alone(space: Space, varied: set[str]) -> list[str]:
     if not swept or not still or "tensor_cores_per_sm" in varied:
         return []
     numbers, first = space.base.numbers(), swept[0]
-    links = [f'{name} = "{first} * {numbers[name] / numbers[first]:g}"' for name in still]
+    links = [f'{name} = "{_times(first, numbers[name] / numbers[first])}"' for name in still]
     return [
         f"{', '.join(swept)} {'moves' if len(swept) == 1 else 'move'} and {', '.join(still)} "
         f"{'stays' if len(still) == 1 else 'stay'}: types share multipliers, so that a rate costs next to no area "
         f"below what another type needs. For the area of a faster tensor core give [links] {'; '.join(links)}."
     ]
+
+
+def _times(name: str, ratio: float) -> str:
+    """A multiple of an attribute, as a link states it."""
+    return name if ratio == 1 else f"{name} * {ratio:g}"
 
 
 def _rates_elsewhere(space: Space, varied: set[str]) -> list[str]:

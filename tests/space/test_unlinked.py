@@ -20,7 +20,7 @@ SPACE: dict[str, Any] = {
     "objectives": [{"value": "prefill.ttft_ms", "goal": "min"}, {"value": "die_mm2", "goal": "min"}],
 }
 LINKS = {
-    "tensor_fma_fp16": "tensor_fma_bf16 * 1",
+    "tensor_fma_fp16": "tensor_fma_bf16",
     "tensor_fma_tf32": "tensor_fma_bf16 * 0.5",
     "tensor_fma_fp8": "tensor_fma_bf16 * 2",
     "tensor_fma_int8": "tensor_fma_bf16 * 2",
