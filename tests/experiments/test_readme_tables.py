@@ -30,18 +30,14 @@ QUICK = {
     "023_novelty": (),
     "024_narrow_products": (),
     "025_latent_and_mixtures": ("--write",),
+    "026_mixtures": ("--write",),
     "027_attention_today": ("--write",),
     "028_host_to_target": (),
 }
 """Experiments that run in minutes -> arguments with which they write their tables."""
 
-LONGER = {
-    "007_power_fit": (),
-    "011_predict_h100": (),
-    "019_whole_networks": (),
-    "026_mixtures": ("--write",),
-}
-"""Those that take longer, or need what is not shipped: their tables stand between marks, and nothing runs them here."""
+LONGER = ("007_power_fit", "011_predict_h100", "019_whole_networks")
+"""Those that take longer: their tables stand between marks, and nothing runs them here."""
 
 OTHERWISE = {
     "009_scale_model": "needs the paper's spreadsheet (GPU_DSE_SCALE_MODEL), which is not shipped",
@@ -80,7 +76,7 @@ def test_marks_that_stand_twice_or_in_the_other_order_are_refused(tmp_path: Path
 
 
 def test_every_experiment_is_here_and_its_readme_has_tables_that_its_command_writes() -> None:
-    named = {**QUICK, **LONGER, **OTHERWISE}
+    named = {*QUICK, *LONGER, *OTHERWISE}
     assert sorted(named) == sorted(path.parent.name for path in EXPERIMENTS.glob("*/run.py"))
     for name in (*QUICK, *LONGER, "009_scale_model"):
         tables = tables_in(EXPERIMENTS / name / "README.md")
