@@ -10,7 +10,7 @@ from rich.console import Console
 from dse.grid.estimate import estimate
 from dse.reports.show.terminal import print_check
 from dse.space.space import Space, load_space, space_from_mapping
-from dse.space.unlinked import unlinked_notes
+from dse.space.unlinked import unlinked_headline, unlinked_notes
 from dse.workload.parse import load_workload
 
 SPACE: dict[str, Any] = {
@@ -35,6 +35,12 @@ def test_a_rate_alone_is_told_what_to_link() -> None:
     (note,) = unlinked_notes(space())
     assert note.startswith("tensor_fma_bf16 moves and tensor_fma_")
     assert all(f'{name} = "{link}"' in note for name, link in LINKS.items())
+
+
+def test_the_headline_names_each_once() -> None:
+    assert unlinked_headline(space(links=LINKS)) == []
+    (headline,) = unlinked_headline(space(axes={"dram_bandwidth_gbs": [3350, 4800], "boost_clock_mhz": [1500, 1980]}))
+    assert headline.startswith("Careful: dram_bus_bits, l2_clock_mhz stay while what they follow moves")
 
 
 def test_its_links_are_read_and_leave_nothing_to_say() -> None:

@@ -68,7 +68,7 @@ def answer(result: SweepResult) -> list[str]:
 
 
 def all_notes(result: SweepResult) -> list[str]:
-    """Return what the first screen warns of, then the caveats."""
+    """Return what should be linked, of which the first screen warns, then the caveats."""
     return [*unlinked_notes(result.space), *caveats(result)]
 
 

@@ -7,11 +7,11 @@ from dse.explanation.axis_verdicts import AxisVerdicts
 from dse.grid.result import SweepResult
 from dse.reports.common.words import capital, gpu_name, label, quantity, signed_percent
 from dse.reports.search.data import SearchReport
-from dse.reports.sweep.answer import answer, caveats, good_to, question
+from dse.reports.sweep.answer import all_notes, answer, good_to, question
 from dse.reports.sweep.assumed import sentences as decided_by
 from dse.reports.sweep.data import best_no_worse, chosen_designs, gains, measured_baseline
 from dse.reports.sweep.verdicts import headline, setting_headline
-from dse.space.unlinked import unlinked_notes
+from dse.space.unlinked import unlinked_headline
 
 MOST_NUMBERS = 4
 """Numbers that stand below the question."""
@@ -31,13 +31,13 @@ def page_head(
         if result.front.empty
         else [text for text in (*setting_headline(result), headline(verdicts)) if text]
     )
-    notes = caveats(result) + ([how_far(search)] if search is not None else [])
+    notes = all_notes(result) + ([how_far(search)] if search is not None else [])
     beware = "\n".join(f"<p>{escape(text)}</p>" for text in notes)
     summary = f"{capital(good_to(result))}; {len(notes)} notes"
     return (
         f'<header>\n<p class="lead">{escape(lead)}{badge}</p>\n<h1>{escape(question(result))}</h1>\n</header>\n'
         f'<section id="answer" class="answer">\n{_numbers(result)}\n'
-        f"{paragraphs(brief + unlinked_notes(result.space) + decided_by(result, assumed))}\n</section>\n"
+        f"{paragraphs(brief + unlinked_headline(result.space) + decided_by(result, assumed))}\n</section>\n"
         f'<details class="caveats">\n<summary>{escape(summary)}</summary>\n{beware}\n</details>'
     )
 

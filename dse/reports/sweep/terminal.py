@@ -15,14 +15,14 @@ from dse.grid.constraint_check import without_designs
 from dse.grid.result import SweepResult
 from dse.reports.common.terminal_parts import say
 from dse.reports.common.words import capital, gpu_name, label, number, probability_text, short_values, signed_percent
-from dse.reports.sweep.answer import caveats, good_to, question
+from dse.reports.sweep.answer import all_notes, good_to, question
 from dse.reports.sweep.assumed import lines, sentences
 from dse.reports.sweep.data import chosen_designs, lettered_front, measured_baseline, varied_axes
 from dse.reports.sweep.data_ratios import BASELINE, chosen_ratios, on_front
 from dse.reports.sweep.page_head import numbers
 from dse.reports.sweep.terminal_scatter import print_scatter
 from dse.reports.sweep.verdicts import headline, setting_headline, setting_sentences, verdict_sentences
-from dse.space.unlinked import unlinked_notes
+from dse.space.unlinked import unlinked_headline
 
 GAP = 2
 """Blank columns between two columns of a table."""
@@ -102,7 +102,7 @@ def _print_brief(result: SweepResult, verdicts: AxisVerdicts | None, console: Co
         say(console, f"  {what}: {value}{f' ({where})' if where else ''}")
     for sentence in filter(None, (*setting_headline(result), headline(verdicts))):
         say(console, sentence)
-    for sentence in unlinked_notes(result.space):
+    for sentence in unlinked_headline(result.space):
         say(console, sentence, "yellow")
     print_scatter(result, console)
     console.print()
@@ -110,7 +110,7 @@ def _print_brief(result: SweepResult, verdicts: AxisVerdicts | None, console: Co
 
 def _print_notes(result: SweepResult, every: bool, console: Console) -> None:
     """How good the answer is, and its notes or how many there are."""
-    found = caveats(result)
+    found = all_notes(result)
     more = "" if every else f"; {len(found)} notes, which --notes prints"
     say(console, f"{capital(good_to(result))}{more}.", "dim")
     for note in found if every else ():

@@ -18,5 +18,7 @@ def test_what_should_be_linked_stands_before_the_notes(result: SweepResult) -> N
     linked = tuple((name, result.space.links[0][1]) for name in TENSOR_AXES[1:])
     together, alone = (page_head(replace(result, space=replace(result.space, links=links)), None, None, None)
                        for links in (linked, ()))  # fmt: skip
+    assert "Careful: tensor_fma" not in together
     assert "types share multipliers" not in together
-    assert "types share multipliers" in alone[: alone.index("<details")]
+    assert "Careful: tensor_fma" in alone[: alone.index("<details")]
+    assert "types share multipliers" in alone[alone.index("<details") :]

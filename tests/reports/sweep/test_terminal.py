@@ -7,7 +7,7 @@ from rich.console import Console
 
 from dse.grid.result import SweepResult
 from dse.hardware.presets import load_sheet
-from dse.reports.sweep.answer import caveats, question
+from dse.reports.sweep.answer import all_notes, question
 from dse.reports.sweep.terminal import print_front, wrapped
 from tests.conftest import SMALL
 from tests.reports.conftest import QUICK, swept
@@ -34,7 +34,7 @@ def test_head_and_rows(result: SweepResult) -> None:
 
 
 def test_question_and_numbers_come_first_and_notes_are_folded(result: SweepResult) -> None:
-    text, told = printed(result, 400), caveats(result)
+    text, told = printed(result, 400), all_notes(result)
     first, second = text.splitlines()[:2]
     assert first == question(result)
     assert second.startswith("  ") and any(c.isdigit() for c in second)
