@@ -11,8 +11,8 @@ import pytest
 from dse.base.errors import InputError
 from dse.workload.dtypes import precision
 from dse.workload.networks.names import load_network
-from tests.workload.networks import test_kind_properties as properties
 from tests.workload.networks.configurations import FALCON_H1, KIMI_LINEAR, LFM2, LFM2_MOE, MINIMAX_TEXT_01, RING, config
+from tests.workload.networks.layer_properties import PROPERTIES
 from tests.workload.networks.test_kinds_by_hand import (
     SHAPES,
     Shape,
@@ -181,11 +181,9 @@ def test_keys_and_values_stand_beside_a_state(tmp_path):
         replace(attention, state=replace(attention.state, groups=12)).check(8, "w", "a network")
 
 
+@pytest.mark.parametrize("holds", PROPERTIES, ids=lambda holds: holds.__name__)
 @pytest.mark.parametrize("kind", BY_HAND)
-def test_what_holds_of_every_kind_holds_of_these(tmp_path, kind):
+def test_what_holds_of_every_kind_holds_of_these(tmp_path, kind, holds):
     said, number, _ = BY_HAND[kind]
     network = load_network(str(config(tmp_path, **said)))
-    layer = network.layers[number][0]
-    properties.test_more_tokens_are_never_less_work(layer, network.hidden)
-    properties.test_what_is_kept_grows_with_tokens_and_never_with_gpus(layer, network.hidden)
-    properties.test_gpus_that_share_a_layer_do_its_work_together(layer, network.hidden)
+    holds(network.layers[number][0], network.hidden)

@@ -8,9 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from dse.base.constants import constant
-from dse.hardware.data_types import element_bytes
-from dse.workload.dtypes import Precision
-from dse.workload.networks.states.recurrence import Recurrence
+from dse.workload.networks.states.recurrence import Recurrence, Recurrent
 from dse.workload.networks.step import Step, refuse_uneven
 from dse.workload.operator import Operator
 
@@ -22,7 +20,7 @@ PRODUCTS = 3.0
 
 
 @dataclass(frozen=True)
-class GatedDeltaNet:
+class GatedDeltaNet(Recurrent):
     """A state of ``key_dim`` x ``value_dim`` for each of ``value_heads``, which share queries and keys in groups."""
 
     key_heads: int
@@ -50,15 +48,11 @@ class GatedDeltaNet:
         """Return the parameters that ``gpus`` hold together: projections in, taps, projection out."""
         return float(hidden * (self._projected + self._values) + self._channels * self.conv)
 
-    def cache_bytes(self, tokens: float, precision: Precision, gpus: int) -> float:
-        """Return what one GPU keeps of a request [B]: its state, whatever its length."""
-        return self._recurrence(gpus).bytes(element_bytes(precision.output))
-
     def operators(self, step: Step) -> Iterator[Operator]:
         """Yield projections, convolution, update or scan, the gated norm, and projection."""
         heads = self.value_heads // step.gpus
         yield from step.gemm("delta_projection", step.rows, self._projected // step.gpus, step.hidden)
-        yield from self._recurrence(step.gpus).operators(step, "delta")
+        yield from self.recurrence(step.gpus).operators(step, "delta")
         yield step.vector("delta_norm", "rmsnorm", step.rows * heads, self.value_dim, inputs=2.0)
         yield from step.gemm("output_projection", step.rows, step.hidden, heads * self.value_dim)
 
@@ -75,6 +69,6 @@ class GatedDeltaNet:
         """Queries, keys and values, gates of the results, and each head's decay and rate."""
         return self._channels + self._values + 2 * self.value_heads
 
-    def _recurrence(self, gpus: int) -> Recurrence:
+    def recurrence(self, gpus: int) -> Recurrence:
         heads, channels = self.value_heads // gpus, self._channels // gpus
         return Recurrence(heads, self.key_dim, self.value_dim, channels, self.conv, CHUNK, PRODUCTS)

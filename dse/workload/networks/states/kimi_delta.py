@@ -7,16 +7,14 @@ projection of one head's size. The triangular solve within a chunk is left out o
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from dse.hardware.data_types import element_bytes
-from dse.workload.dtypes import Precision
 from dse.workload.networks.states.gated_delta_net import CHUNK, PRODUCTS
-from dse.workload.networks.states.recurrence import Recurrence
+from dse.workload.networks.states.recurrence import Recurrence, Recurrent
 from dse.workload.networks.step import Step, refuse_uneven
 from dse.workload.operator import Operator
 
 
 @dataclass(frozen=True)
-class KimiDelta:
+class KimiDelta(Recurrent):
     """A state of ``head_dim`` x ``head_dim`` for each of ``heads``."""
 
     heads: int
@@ -43,10 +41,6 @@ class KimiDelta:
         shared = width * (4 * hidden + 2 * self.head_dim + 3 * self.conv) + hidden * self.heads
         return float(shared + 2 * hidden * self.head_dim * gpus)
 
-    def cache_bytes(self, tokens: float, precision: Precision, gpus: int) -> float:
-        """Return what one GPU keeps of a request [B]: its state, whatever its length."""
-        return self._recurrence(gpus).bytes(element_bytes(precision.output))
-
     def operators(self, step: Step) -> Iterator[Operator]:
         """Yield projections, rates and gates, convolution, update or scan, the gated norm, and projection."""
         heads = self.heads // step.gpus
@@ -54,10 +48,10 @@ class KimiDelta:
         yield from step.gemm("delta_projection", step.rows, 3 * width + heads + 2 * self.head_dim, step.hidden)
         yield from step.gemm("delta_rates", step.rows, width, self.head_dim)
         yield from step.gemm("delta_gates", step.rows, width, self.head_dim)
-        yield from self._recurrence(step.gpus).operators(step, "delta")
+        yield from self.recurrence(step.gpus).operators(step, "delta")
         yield step.vector("delta_norm", "rmsnorm", step.rows * heads, self.head_dim, inputs=2.0)
         yield from step.gemm("output_projection", step.rows, step.hidden, width)
 
-    def _recurrence(self, gpus: int) -> Recurrence:
+    def recurrence(self, gpus: int) -> Recurrence:
         heads, d = self.heads // gpus, self.head_dim
         return Recurrence(heads, d, d, 3 * heads * d, self.conv, CHUNK, PRODUCTS)

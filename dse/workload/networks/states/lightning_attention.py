@@ -6,18 +6,13 @@ Qin and others, *Lightning Attention-2* (2024), 3; as MiniMax-Text-01 has it, wi
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from dse.hardware.data_types import element_bytes
-from dse.workload.dtypes import Precision
-from dse.workload.networks.states.recurrence import Recurrence
+from dse.workload.networks.states.recurrence import ADDED_AND_READ, Recurrence, Recurrent
 from dse.workload.networks.step import Step, refuse_uneven
 from dse.workload.operator import Operator
 
-PRODUCTS = 2.0
-"""Multiply-adds of a number of the state a token: what comes in, and what is read off."""
-
 
 @dataclass(frozen=True)
-class LightningAttention:
+class LightningAttention(Recurrent):
     """A state of ``head_dim`` x ``head_dim`` for each of ``heads``, without a convolution before it."""
 
     heads: int
@@ -42,20 +37,16 @@ class LightningAttention:
         """Return the parameters that ``gpus`` hold together: none twice."""
         return 5.0 * hidden * self.heads * self.head_dim
 
-    def cache_bytes(self, tokens: float, precision: Precision, gpus: int) -> float:
-        """Return what one GPU keeps of a request [B]: its state, whatever its length."""
-        return self._recurrence(gpus).bytes(element_bytes(precision.output))
-
     def operators(self, step: Step) -> Iterator[Operator]:
         """Yield projection, its activation, update or scan, norm, gate, and projection."""
         width = self.heads // step.gpus * self.head_dim
         yield from step.gemm("state_projection", step.rows, 3 * width, step.hidden)
         yield step.vector("state_silu", "gelu", step.rows, 3 * width)
-        yield from self._recurrence(step.gpus).operators(step, "state")
+        yield from self.recurrence(step.gpus).operators(step, "state")
         yield step.vector("state_norm", "rmsnorm", step.rows, width)
         yield from step.gemm("gate_projection", step.rows, width, step.hidden)
         yield step.vector("state_gate", "silu_and_mul", step.rows, width)
         yield from step.gemm("output_projection", step.rows, step.hidden, width)
 
-    def _recurrence(self, gpus: int) -> Recurrence:
-        return Recurrence(self.heads // gpus, self.head_dim, self.head_dim, 0, 0, self.scan_chunk, PRODUCTS)
+    def recurrence(self, gpus: int) -> Recurrence:
+        return Recurrence(self.heads // gpus, self.head_dim, self.head_dim, 0, 0, self.scan_chunk, ADDED_AND_READ)

@@ -3,18 +3,13 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from dse.hardware.data_types import element_bytes
-from dse.workload.dtypes import Precision
-from dse.workload.networks.states.recurrence import Recurrence
+from dse.workload.networks.states.recurrence import ADDED_AND_READ, Recurrence, Recurrent
 from dse.workload.networks.step import Step, refuse_uneven
 from dse.workload.operator import Operator
 
-PRODUCTS = 2.0
-"""Multiply-adds of a number of the state a token: what comes in, and what is read off."""
-
 
 @dataclass(frozen=True)
-class Mamba2:
+class Mamba2(Recurrent):
     """A state of ``state`` x ``head_dim`` for each of ``heads``, which share what reads and writes it in ``groups``."""
 
     heads: int
@@ -45,15 +40,11 @@ class Mamba2:
         channels = self._channels(gpus) * gpus
         return float(hidden * (self._projected(gpus) * gpus + self._width) + channels * self.conv)
 
-    def cache_bytes(self, tokens: float, precision: Precision, gpus: int) -> float:
-        """Return what one GPU keeps of a request [B]: its state, whatever its length."""
-        return self._recurrence(gpus).bytes(element_bytes(precision.output))
-
     def operators(self, step: Step) -> Iterator[Operator]:
         """Yield projections, convolution, update or scan, the gated norm, and projection."""
         width = self._width // step.gpus
         yield from step.gemm("state_projection", step.rows, self._projected(step.gpus), step.hidden)
-        yield from self._recurrence(step.gpus).operators(step, "state")
+        yield from self.recurrence(step.gpus).operators(step, "state")
         groups = self._groups(step.gpus)
         yield step.vector("state_norm", "rmsnorm", step.rows * groups, width / groups, inputs=2.0)
         yield from step.gemm("output_projection", step.rows, step.hidden, width)
@@ -74,6 +65,6 @@ class Mamba2:
         """Columns of the projection on one GPU: channels, gates of the results, and each head's decay."""
         return self._channels(gpus) + self._width // gpus + self.heads // gpus
 
-    def _recurrence(self, gpus: int) -> Recurrence:
+    def recurrence(self, gpus: int) -> Recurrence:
         heads, channels = self.heads // gpus, self._channels(gpus)
-        return Recurrence(heads, self.state, self.head_dim, channels, self.conv, self.scan_chunk, PRODUCTS)
+        return Recurrence(heads, self.state, self.head_dim, channels, self.conv, self.scan_chunk, ADDED_AND_READ)

@@ -5,11 +5,13 @@ chunks: within one, tokens attend each other; from one to the next the state is 
 SSMs* (2024), 6; Yang and others, *Gated Delta Networks* (2024), 3.3).
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
 from dse.hardware.data_types import element_bytes
+from dse.workload.dtypes import Precision
 from dse.workload.kernel import Kernel
 from dse.workload.networks.step import Step
 from dse.workload.operator import Operator
@@ -18,6 +20,9 @@ from dse.workload.operators.vector import vector_operator
 
 STATE = "fp32"
 """Type of the numbers of a state."""
+
+ADDED_AND_READ = 2.0
+"""Multiply-adds of a number of a state a token: what comes in, and what is read off."""
 
 
 @dataclass(frozen=True)
@@ -71,6 +76,18 @@ class Recurrence:
         product = Gemm(m, n, k, chunks, p, p, p, p)
         near = {"a_distance": 2.0 * product.a_bytes, "b_distance": 2.0 * product.b_bytes}
         return step.product(name, replace(product, **near, out_distance=2.0 * product.out_bytes))
+
+
+class Recurrent(ABC):
+    """A kind of layer that keeps a state, of any length the same."""
+
+    @abstractmethod
+    def recurrence(self, gpus: int) -> Recurrence:
+        """Return the state on one of ``gpus`` that share the heads out."""
+
+    def cache_bytes(self, tokens: float, precision: Precision, gpus: int) -> float:
+        """Return what one GPU keeps of a request [B]: its state, whatever its length."""
+        return self.recurrence(gpus).bytes(element_bytes(precision.output))
 
 
 def kept_channels(channels: int, taps: int, element: float) -> float:
