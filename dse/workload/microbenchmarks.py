@@ -2,7 +2,8 @@
 
 from typing import NamedTuple
 
-from dse.hardware.data_types import TENSOR_DTYPES
+from dse.base.units import WARP_SIZE
+from dse.hardware.data_types import TENSOR_DTYPES, data_types
 from dse.workload.kernel import Interval, Kernel
 
 CHASE, GRID = "pointer_chase", "empty_grid"
@@ -57,11 +58,12 @@ def loop_kernel(op: str, ctas: float, iterations: float) -> Kernel:
     nothing = Interval()
     if op == "loop_tensor":
         fma = TILE**3 / WARPS  # [FMA/warp]
-        loop = Interval(repeats=iterations, instructions=fma / 2048 + 3, tensor_fma=fma)
+        each = data_types()["bf16"].instructions["hmma_16816"]  # [FMA/warp instruction]
+        loop = Interval(repeats=iterations, instructions=fma / each + 3, tensor_fma=fma)
         bf16 = TENSOR_DTYPES.index("bf16")
-        tensor = {"uses_tensor": 1.0, "tensor_dtype": bf16, "tensor_instruction_fma": 2048.0}
+        tensor = {"uses_tensor": 1.0, "tensor_dtype": bf16, "tensor_instruction_fma": each}
         return Kernel(nothing, loop, nothing, ctas, WARPS, fma=ctas * iterations * TILE**3, **tensor)
-    lanes = BLOCK / (32 * WARPS)  # [word/lane]
+    lanes = BLOCK / (WARP_SIZE * WARPS)  # [word/lane]
     if op == "loop_fp32":
         steps = FMA_STEPS * lanes
         loop = Interval(repeats=iterations, instructions=steps + 3, fp32=steps)

@@ -84,7 +84,7 @@ class WorkAccount:
 def work_account(rows: TimedRows, model: TimingModel, out: np.ndarray) -> WorkAccount | None:
     """Return the work of rows whose notes hold counts, None where too few do; ``out`` (rows,) marks those that no fit
     may see. The candidate that ``model`` finds fastest stands for each row."""
-    counts = {name: of for name, of in counted(rows.table).items() if _enough(of, out)}
+    counts = counted(rows.table)
     if not counts:
         return None
     predicted, chosen = best(model, rows)
@@ -93,10 +93,6 @@ def work_account(rows: TimedRows, model: TimingModel, out: np.ndarray) -> WorkAc
     classes = (_class_counts(name, of, ran[name], out) for name, of in counts.items())
     found = tuple(one for one in classes if one is not None)
     return WorkAccount(found, errors_after("before", rows.table, out, predicted, (), 0)) if found else None
-
-
-def _enough(counts: np.ndarray, out: np.ndarray) -> bool:
-    return int((np.isfinite(counts) & (counts > 0) & ~out).sum()) >= FEWEST
 
 
 def _class_counts(name: str, counts: np.ndarray, ran: np.ndarray, out: np.ndarray) -> ClassCounts | None:
