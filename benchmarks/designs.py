@@ -7,7 +7,6 @@ GEMM main loop of 1004 instructions (loads two iterations ahead, shared memory, 
 
 import json
 import os
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping
@@ -19,6 +18,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from benchmarks.arguments import parser
 from benchmarks.gcom_batch import GcomBatch
 from benchmarks.traces import write
 from dse.evaluate.platform import CPU
@@ -221,6 +221,7 @@ def models(folder: Path, kernel: Any) -> dict[str, dict[str, float]]:
 
 def main() -> None:
     """Measure and print."""
+    options = parser("designs", __doc__).parse_args()
     if hasattr(os, "sched_setaffinity"):  # before JAX counts the cores: two would wait for each other
         os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
     with tempfile.TemporaryDirectory() as name:
@@ -229,7 +230,7 @@ def main() -> None:
         config = GcomConfig("RTX 2060", default_values())
         geometry = cache_geometry(kernel.header, config, resident_ctas(kernel.header, config, ""), "")
         rows = {"recurrence_ns": recurrences(simulate(kernel, geometry, 0))} | models(folder, kernel)
-    if "--json" in sys.argv:
+    if options.json:
         print(json.dumps(rows, indent=1))
         return
     for title, found in rows.items():

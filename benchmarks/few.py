@@ -11,9 +11,11 @@ import subprocess
 import sys
 import tempfile
 import time
+from argparse import SUPPRESS
 
 import numpy as np
 
+from benchmarks.arguments import parser
 from dse.base.compilation import cache_compilations
 from dse.evaluate import by_workload
 from dse.evaluate.infeasibility import Reasons
@@ -54,8 +56,11 @@ def in_a_process(way: str, size: int, kept: str) -> float:
 
 def main() -> None:
     """Print a row a number of designs, or all of them as JSON with --json."""
-    if "--one" in sys.argv:
-        way, size = sys.argv[sys.argv.index("--one") + 1 :]
+    known = parser("few", __doc__)
+    known.add_argument("--one", nargs=2, help=SUPPRESS)  # of a process of its own
+    options = known.parse_args()
+    if options.one:
+        way, size = options.one
         print(seconds(way, int(size)))
         return
     rows = []
@@ -65,7 +70,7 @@ def main() -> None:
             with tempfile.TemporaryDirectory() as kept:
                 row |= {f"{way}_{run}_s": in_a_process(way, size, kept) for run in ("first", "second")}
         rows.append(row | {f"ratio_{run}": row[f"own_{run}_s"] / row[f"shared_{run}_s"] for run in ("first", "second")})
-    if "--json" in sys.argv:
+    if options.json:
         print(json.dumps(rows))
         return
     print("designs   nothing kept: shared, own, ratio      programs kept: shared, own, ratio   [s]")

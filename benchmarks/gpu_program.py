@@ -18,7 +18,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from benchmarks.arguments import parser
 from benchmarks.gpu.h100 import environment, missing
+from benchmarks.gpu.programs import subjects
 from benchmarks.gpu.reading import figures_of
 
 COLUMNS = {
@@ -71,13 +73,20 @@ def written(page: str, lines: Sequence[str]) -> str:
 
 def main() -> None:
     """Print the figures as a table and the heaviest kernels, or as JSON with --json."""
+    known = parser("gpu_program", __doc__)
+    known.add_argument("--write", action="store_true", help="put the table into benchmarks/README.md")
+    known.add_argument("programs", nargs="*", metavar="PROGRAM", help="by name; all by default")
+    options = known.parse_args()
+    every = list(subjects(Path()))
+    if unknown := set(options.programs) - set(every):
+        known.error(f"{', '.join(sorted(unknown))} unknown; programs are {', '.join(map(repr, every))}")
     if lacking := missing():
         print(f"benchmarks.gpu_program needs {', '.join(lacking)}: pip install 'gpu-dse[gpu-aot]'", file=sys.stderr)
         raise SystemExit(2)
-    programs = measured([name for name in sys.argv[1:] if not name.startswith("--")])
-    if "--write" in sys.argv:
+    programs = measured(options.programs)
+    if options.write:
         README.write_text(written(README.read_text(encoding="utf-8"), table(programs)), encoding="utf-8")
-    if "--json" in sys.argv:
+    if options.json:
         print(json.dumps({"device": "H100 SXM5, compiled for and not run on", "programs": programs}))
         return
     print(*table(programs), sep="\n")

@@ -7,7 +7,6 @@ programs, which are waited for.
 """
 
 import json
-import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -16,6 +15,7 @@ from typing import Any
 
 import jax
 
+from benchmarks.arguments import parser
 from benchmarks.scaling import cheapest
 from dse.base.compilation import cache_compilations
 from dse.grid.device_designs import Rows
@@ -71,12 +71,20 @@ def measured(designs: int, portions: int | None = None) -> dict[str, Any]:
     }
 
 
+def whole_number(word: str) -> int:
+    """A whole number, also as 1e8."""
+    return int(float(word))
+
+
 def main() -> None:
     """Print the figures, or one JSON document with --json."""
+    known = parser("host", __doc__)
+    known.add_argument("designs", nargs="?", type=whole_number, default=DESIGNS, metavar="DESIGNS")
+    known.add_argument("portions", nargs="?", type=whole_number, metavar="PORTIONS")
+    options = known.parse_args()
     cache_compilations()
-    numbers = [int(float(word)) for word in sys.argv[1:] if word != "--json"]
-    document = measured(*(numbers or [DESIGNS]))
-    if "--json" in sys.argv:
+    document = measured(options.designs, options.portions)
+    if options.json:
         print(json.dumps(document))
         return
     for name, value in document.items():

@@ -13,11 +13,13 @@ import subprocess
 import sys
 import tempfile
 import time
+from argparse import SUPPRESS
 from concurrent.futures import ThreadPoolExecutor
 from math import prod
 from pathlib import Path
 from typing import Any
 
+from benchmarks.arguments import parser
 from dse.base.compilation import cache_compilations
 from dse.grid.shard import SpaceEvaluator
 from dse.grid.sweep import sweep
@@ -112,17 +114,21 @@ def one(which: str, size: int, keep: str) -> None:
 
 def main() -> None:
     """Print a row a sweep, or all of them as JSON with --json."""
-    if "--one" in sys.argv:
-        which, size, keep = sys.argv[sys.argv.index("--one") + 1 :]
+    known = parser("scaling", __doc__)
+    known.add_argument("--largest", action="store_true", help="10^8 designs, too")
+    known.add_argument("--one", nargs=3, help=SUPPRESS)  # of a process of its own
+    options = known.parse_args()
+    if options.one:
+        which, size, keep = options.one
         one(which, int(size), keep)
         return
-    sizes = (*SIZES, LARGEST) if "--largest" in sys.argv else SIZES
+    sizes = (*SIZES, LARGEST) if options.largest else SIZES
     wanted = {
         "cheapest": [*((size, "front") for size in sizes), (10**7, "all")],
         "main": [*((size, "front") for size in (*MAIN_SIZES, WHOLE)), (WHOLE, "all")],
     }
     document = {which: [in_a_process(which, *row) for row in rows] for which, rows in wanted.items()}
-    if "--json" in sys.argv:
+    if options.json:
         print(json.dumps(document, indent=1))
         return
     print("    designs  keep   designs/s  CPU ns/design  of evaluation  all s  front  peak GiB")

@@ -9,7 +9,6 @@ search; NSGA-II of pymoo (``pip install pymoo``) with populations of 100, 200 an
 TPE (10) asked in batches, in memory. The order of the drivers turns with the seed, for a machine that others use too.
 """
 
-import argparse
 import json
 import time
 from collections.abc import Callable
@@ -19,6 +18,7 @@ from typing import Any
 import numpy as np
 import optuna
 
+from benchmarks.arguments import parser
 from dse.base.compilation import cache_compilations
 from dse.base.pareto_filter import Box, FrontBuilder
 from dse.pareto.batch_model import BatchModel
@@ -222,16 +222,19 @@ def equal_evaluations(space: Space, seeds: int) -> dict[str, Any]:
 
 def main() -> None:
     """Print the figures as tables, or as JSON with --json."""
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--json", action="store_true")
-    parser.add_argument("--seconds", type=float, default=10.0)
-    parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--spaces", default="main,fine,wide")
-    options = parser.parse_args()
+    known = parser("search", __doc__)
+    known.add_argument("--seconds", type=float, default=10.0, help="of each driver on a large space")
+    known.add_argument("--seeds", type=int, default=3)
+    known.add_argument("--spaces", default="main,fine,wide", help="names, separated by commas")
+    options = known.parse_args()
+    wanted = options.spaces.split(",")
+    every = spaces()
+    if unknown := set(wanted) - set(every):
+        known.error(f"--spaces: {', '.join(sorted(unknown))} unknown; there are {', '.join(every)}")
     cache_compilations()
     document: dict[str, Any] = {}
-    for name, space in spaces().items():
-        if name not in options.spaces.split(","):
+    for name, space in every.items():
+        if name not in wanted:
             continue
         if name == "main":
             document[name] = equal_evaluations(space, options.seeds)

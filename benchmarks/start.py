@@ -16,6 +16,7 @@ from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 from typing import Any
 
+from benchmarks.arguments import parser
 from dse.base.units import MEGA
 
 COMMANDS = (
@@ -91,10 +92,11 @@ def page() -> float:
 
 def main() -> None:
     """Print tables, or with --json one document."""
+    options = parser("start", __doc__).parse_args()
     sizes = installed()
     found: dict[str, Any] = {"starts_s": starts(), "page_mb": round(page(), 2)}
     found |= {"install_mb": round(sum(sizes.values()), 1), "packages_mb": {k: round(v, 1) for k, v in sizes.items()}}
-    if "--json" in sys.argv:
+    if options.json:
         print(json.dumps(found, indent=1))
         return
     for command, ways in found["starts_s"].items():

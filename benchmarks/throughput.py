@@ -13,7 +13,6 @@ the same as the space is shipped, calibrated.
 
 import json
 import math
-import sys
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -27,6 +26,7 @@ import numba
 import numpy as np
 from jax import Array
 
+from benchmarks.arguments import parser
 from benchmarks.transcribe import COST, DESIGN, KERNEL, NUMBA, NUMPY, PAIR, Line, Transcript, decay, transcribe
 from dse.base.numerics import INFEASIBLE
 from dse.evaluate.candidates import Candidates, Tables
@@ -348,6 +348,7 @@ def _of_part(program: Callable[[Columns], Any], task: Task, count: int) -> float
 
 def main() -> None:
     """Print the figures as a table, or as JSON with --json."""
+    options = parser("throughput", __doc__).parse_args()
     shipped = load_space(find_space("h100_tensor_core"))
     space = replace(shipped, model=Amali())
     columns = {name: v.astype(np.float32) for name, v in from_the_middle(space, VMAP_DESIGNS[-1]).items()}
@@ -371,7 +372,7 @@ def main() -> None:
         "sweep_designs_per_second": swept(space),
         "calibrated_sweep_designs_per_second": swept(shipped),
     }
-    if "--json" in sys.argv:
+    if options.json:
         print(json.dumps(document))
         return
     for name, value in document.items():

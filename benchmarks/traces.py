@@ -8,12 +8,12 @@ program takes 1.4 to 2.3 us to parse and 0.04 to 4 us to simulate a warp instruc
 import gzip
 import json
 import random
-import sys
 import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
 
+from benchmarks.arguments import parser
 from dse.traces.cache_simulation import simulate
 from dse.traces.trace_files import KernelFile, read_directory
 from dse.traces.trace_reader import KernelStream
@@ -97,8 +97,9 @@ def measure(warp: Callable[[int], list[str]]) -> dict[str, float]:
 
 def main() -> None:
     """Measure the three kernels and print them."""
+    options = parser("traces", __doc__).parse_args()
     rows = {warp.__name__: measure(warp) for warp in (arithmetic, streaming, scattered)}
-    if "--json" in sys.argv:
+    if options.json:
         print(json.dumps(rows, indent=1))
         return
     for name, row in rows.items():
