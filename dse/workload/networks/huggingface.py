@@ -29,14 +29,16 @@ _UNSUPPORTED = {
     "num_key_value_heads_per_layer": (),
     "block_configs": ("nemotron-nas",),
     "block_types": (),
-    "compress_ratios": (),
+    "compress_ratios": ("compressed",),
+    "compress_rates": ("compressed",),
+    "hc_mult": ("compressed",),
     "sparse_attention_config": (),
     "hidden_size_per_layer_input": (),
     "num_kv_shared_layers": (),
     "hybrid_layer_pattern": ("mimo_v2_flash",),
     "kv_lora_rank": ("latent", "sparse_latent"),
-    "q_lora_rank": ("latent", "sparse_latent"),
-    "index_topk": ("sparse_latent",),
+    "q_lora_rank": ("latent", "sparse_latent", "compressed"),
+    "index_topk": ("sparse_latent", "compressed"),
     "ssm_state_size": ("nemotron_h",),
     "hybrid_override_pattern": ("nemotron_h",),
     "mamba_d_state": ("granitemoehybrid", "bamba", "falcon_h1"),
@@ -166,12 +168,13 @@ def _layers(config: Config, kind: ModelType, path: Path) -> list[Layer]:
     if (twice := double_layers(config, kind, path)) is not None:
         return twice
     words, experts = attention_words(config, kind, layers, path), with_experts(config, kind, layers, path)
-    arrangement = _arrangement(config, kind)
+    arrangement, streams = _arrangement(config, kind), whole(config, ("hc_mult",), path, 1) or 1
     return [
         Layer(
             attention_of(words[layer], layer, config, kind, path),
             mlp_of(experts[layer], config, kind, path),
             arrangement=arrangement,
+            streams=streams,
         )
         for layer in range(layers)
     ]

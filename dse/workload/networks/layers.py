@@ -7,6 +7,8 @@ from typing import Any, Protocol
 from dse.workload.dtypes import Precision
 from dse.workload.networks.absent import Absent
 from dse.workload.networks.attention_kinds import GroupedQueryAttention
+from dse.workload.networks.compressed_attention import CompressedAttention
+from dse.workload.networks.hyper_connections import mixed, spread
 from dse.workload.networks.latent_attention import LatentAttention
 from dse.workload.networks.mlp_kinds import Dense, Mixture
 from dse.workload.networks.sparse_latent_attention import SparseLatentAttention
@@ -68,6 +70,7 @@ ATTENTION_KINDS: dict[str, type[AttentionKind]] = {
     "grouped_query": GroupedQueryAttention,
     "latent": LatentAttention,
     "sparse_latent": SparseLatentAttention,
+    "compressed": CompressedAttention,
     "gated_delta_net": GatedDeltaNet,
     "mamba2": Mamba2,
     "kimi_delta": KimiDelta,
@@ -92,6 +95,7 @@ class Layer:
     mlp: MlpKind
     label: str = ""
     arrangement: str = PRE  # of its norms
+    streams: int = 1  # residual streams, which hyper-connections mix where there are several
 
     @property
     def blocks(self) -> tuple[tuple[str, Block], ...]:
@@ -117,12 +121,16 @@ class Layer:
         if self.arrangement == PARALLEL:
             yield step.vector("layer_norm", step.norm, step.rows, step.hidden)
         for name, block in self.blocks:
-            if self.arrangement in (PRE, SANDWICH):
+            if self.streams > 1:
+                yield from mixed(step, name, self.streams)
+            elif self.arrangement in (PRE, SANDWICH):
                 yield step.stream_norm(f"{name}_norm")
             yield from block.operators(step)
             # The exchange between replicas brings every token the sum of its experts.
             if step.replicas == 1 or not isinstance(block, Mixture):
                 yield from step.all_reduce(f"{name}_all_reduce")
+            if self.streams > 1:
+                yield spread(step, name, self.streams)
             if self.arrangement in (SANDWICH, POST):
                 yield step.vector(f"{name}_post_norm", step.norm, step.rows, step.hidden)
             if self.arrangement == POST:
@@ -134,7 +142,7 @@ class Layer:
 def layer_from_row(row: Mapping[str, str]) -> Layer:
     """Return the kind of layer that a row of the table of layers states."""
     attention, mlp = _block(ATTENTION_KINDS[row["attention"]], row), _block(MLP_KINDS[row["mlp"]], row)
-    return Layer(attention, mlp, row["label"], row["arrangement"] or PRE)
+    return Layer(attention, mlp, row["label"], row["arrangement"] or PRE, int(row["streams"] or 1))
 
 
 def _block(kind: Any, row: Mapping[str, str]) -> Any:

@@ -1,27 +1,17 @@
 """Latent attention over the tokens that an indexer chooses (DeepSeek-AI, *DeepSeek-V3.2-Exp* (2025), 2.1).
 
-Small heads in eight bits score every token of the past; the best are attended, in a prompt too with the projections
-absorbed, since each token attends others.
+A prompt, too, is attended with the projections absorbed, since each of its tokens attends others.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
 
-from dse.hardware.data_types import element_bytes
 from dse.workload.dtypes import Precision
-from dse.workload.kernel import Interval, Kernel
+from dse.workload.networks.indexer import Indexer
 from dse.workload.networks.latent_attention import LatentAttention
 from dse.workload.networks.step import Step
 from dse.workload.operator import Operator
 from dse.workload.operators.attention import Attention
-from dse.workload.operators.gemm import Gemm
-from dse.workload.operators.vector import vector_operator
-
-INDEX = "fp8"
-"""Type of the indexer's queries and keys; their scales have SCALE."""
-
-SCALE = "fp32"
 
 
 @dataclass(frozen=True)
@@ -48,12 +38,12 @@ class SparseLatentAttention(LatentAttention):
 
     def cache_bytes(self, tokens: float, precision: Precision, gpus: int) -> float:
         """Return what one GPU keeps of a request of so many ``tokens`` [B]: latents, and the indexer's keys."""
-        return super().cache_bytes(tokens, precision, gpus) + tokens * self._index_key_bytes
+        keys = tokens * self._indexer.key_bytes if self.index_heads else 0.0
+        return super().cache_bytes(tokens, precision, gpus) + keys
 
     @property
-    def _index_key_bytes(self) -> float:
-        """Bytes of a token's key and its scale."""
-        return self.index_dim * element_bytes(INDEX) + element_bytes(SCALE) if self.index_heads else 0.0
+    def _indexer(self) -> Indexer:
+        return Indexer(self.index_heads, self.index_dim, self.index_topk)
 
     def _absorbed(self, step: Step, heads: int) -> Iterator[Operator]:
         """The choice of tokens, and attention to their latents."""
@@ -71,64 +61,11 @@ class SparseLatentAttention(LatentAttention):
 
     def _indexed(self, step: Step) -> Iterator[Operator]:
         """Yield the indexer: its queries and keys, their rotation and scales, scores of every token, the choice."""
-        width, rows = self.index_heads * self.index_dim, step.rows
-        yield from step.gemm("index_queries", rows, width, self.query_rank or step.hidden)
+        indexer, rows = self._indexer, step.rows
+        yield from step.gemm("index_queries", rows, indexer.width, self.query_rank or step.hidden)
         yield from step.gemm("index_keys", rows, self.index_dim + self.index_heads, step.hidden)
         yield step.vector("index_norm", "layernorm", rows, self.index_dim)
         yield step.vector("index_rope", "rope", rows, (self.index_heads + 1) * self.rope_dim, second=self.rope_dim)
-        yield step.vector("index_quantise", "elementwise_quant_bf16_fp8", rows, width + self.index_dim)
-        yield self._scores(step)
-        yield self._choice(step)
-
-    def _scores(self, step: Step) -> Operator:
-        """Products of the heads' queries with the keys, summed over the heads within the kernel."""
-        visible = Attention(step.batch, 1, 1, 1, step.queries, step.keys).visible
-        product = Gemm(
-            float(step.queries * self.index_heads),
-            visible,
-            self.index_dim,
-            float(step.batch),
-            INDEX,
-            INDEX,
-            INDEX,
-            SCALE,
-            a_distance=2.0 * step.rows * self.index_heads * self.index_dim,
-            b_distance=step.step_bytes,
-            out_distance=2.0 * step.rows * visible * element_bytes(SCALE),
-        )
-        made = step.product("index_scores", product)
-        keys, scores = step.batch * step.keys * self._index_key_bytes, step.rows * visible * element_bytes(SCALE)
-        candidates = []
-        for candidate in made.candidates:
-            kernel = candidate.kernel
-            assert isinstance(kernel, Kernel)  # generated, never recorded
-            summed: dict[str, Any] = {
-                "end": self._summed_end(kernel.end),
-                "cold_bytes": keys,
-                "write_bytes": scores,
-                "result_bytes": scores,
-                "l2_bytes": max(kernel.l2_bytes - product.out_bytes, 0.0) + scores,
-            }
-            if kernel.launches == 1:  # no split of so short a sum
-                candidates.append(replace(candidate, kernel=replace(kernel, **summed)))
-        return replace(made, candidates=tuple(candidates))
-
-    def _summed_end(self, end: Interval) -> Interval:
-        """A tile's end whose lanes clip, weigh and add up the heads' products in registers: two instructions each, and
-        one number of all heads leaves them (deepseek-ai/DeepGEMM, sm90_fp8_mqa_logits.cuh)."""
-        left = 1.0 / self.index_heads
-        return replace(
-            end,
-            instructions=end.instructions + 0.5 * end.fp32,  # a conversion takes one and a half
-            fp32=2.0 * end.fp32,
-            shared_bytes=end.shared_bytes * left,
-            store_bytes=end.store_bytes * left,
-        )
-
-    def _choice(self, step: Step) -> Operator:
-        """The tokens with the largest scores, found in passes over them as a softmax makes."""
-        seen = Attention(step.batch, 1, 1, 1, step.queries, step.keys)
-        scores, chosen = seen.visible, replace(seen, window=self.index_topk).visible
-        kept: dict[str, Any] = {"outputs": chosen / scores, "phase": step.phase}
-        kept["input_distance"] = 2.0 * step.rows * scores * element_bytes(SCALE)
-        return vector_operator("index_choice", "softmax", step.rows, scores, SCALE, **kept)
+        yield step.vector("index_quantise", "elementwise_quant_bf16_fp8", rows, indexer.width + self.index_dim)
+        yield indexer.scores(step)
+        yield indexer.choice(step)

@@ -25,6 +25,9 @@ KEYS = ("quantization_config", "compression_config")
 BESIDE = "hf_quant_config.json"
 """The file beside a configuration in which ModelOpt says it."""
 
+EXPERTS = "expert_dtype"
+"""Key of DeepSeek-V4 for the type of its experts, nearly all of its weights, beside fp8 of the others."""
+
 WORDS = re.compile(r"nvfp4|mxfp4|fp8|int8|int4|w8a8|w4a16|awq|gptq", re.IGNORECASE)
 """Words of a network's name that say how its weights are quantised."""
 
@@ -73,6 +76,8 @@ def types_of_file(path: Path) -> StatedTypes:
     for key, said in stated.items():
         if said and not isinstance(said, dict):
             raise InputError(f"{path}: {key} = {said!r} is not accepted; give an object with quant_method")
+        if said and key != BESIDE and parts[""].get(EXPERTS) == "fp4":
+            return StatedTypes(f"{_method(said, key)}, {EXPERTS} fp4", {"dtype": "w4a8_mxfp4_mxfp8"})
         if said:
             return StatedTypes(_method(said, key), _settings(said))
     return StatedTypes()

@@ -1,7 +1,7 @@
 """What a layer knows of the step that it runs in, and the kernels that serving engines make of a layer's parts."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from dse.base.errors import InputError
@@ -78,6 +78,13 @@ class Step:
             groups=groups,
         )
         yield self.product(name, gemm)
+
+    def unquantised(self, name: str, columns: float, depth: float) -> Iterator[Operator]:
+        """Yield a projection of every token whose weights are as wide as the stream, whatever others' are."""
+        p = self.precision.output
+        gemm = Gemm(self.rows, columns, depth, 1.0, p, p, p, p)
+        near = {"a_distance": 2.0 * gemm.a_bytes, "b_distance": self.step_bytes, "out_distance": self.layer_bytes}
+        yield self.product(name, replace(gemm, **near))
 
     def product(self, name: str, gemm: Gemm) -> Operator:
         """Return the operator of a matrix product from the target's library."""

@@ -33,6 +33,7 @@ WORKLOADS = [
     "qwen3_next_80b_a3b:phase=decode,batch=32,context=8192,dtype=fp8,tp=2",
     "nemotron_h_56b:phase=prefill,batch=1,prompt=2048,tp=2",
     "deepseek_v3_2:phase=decode,batch=128,context=8192,dtype=fp8_block,dp=8",
+    "deepseek_v4_flash:phase=decode,batch=64,context=8192,dtype=fp8_block,dp=8,ep=8",
     "llama4_scout:phase=prefill,batch=1,prompt=9000,tp=8",
 ]
 

@@ -1,9 +1,12 @@
 """One layer of each kind of attention and MLP written out by hand: kernels by name, operations and bytes of each.
 
 Prefill and decode, at two shapes, on one GPU and shared by eight, all in bf16. Attentions: full, window, chunk, latent,
-sparse latent, sparse latent chosen before, gated delta net, Mamba2, none. MLPs: dense, without gate, mixture, with
+sparse latent, sparse latent chosen before, compressed and sparse compressed (with four residual streams), gated delta
+net, Mamba2, none. MLPs: dense, without gate, mixture, with
 shared experts, on latents, none.
 """
+
+from math import ceil
 
 import pytest
 
@@ -323,6 +326,69 @@ def glm_chosen_before(s: Shape) -> list[list[Row]]:
     return [[*to_latents(s, GLM), *absorbed(s, GLM, *chosen(s))], mlp]
 
 
+def compressor(s: Shape, name: str, dim: int, ratio: int, more: int = 0) -> list[Row]:
+    """A value and a weight a channel, of each of the stretches that a token stands in; a key of them leaves."""
+    columns = 2 * dim * (2 if ratio == 4 else 1)
+    out = 1 / ratio / (2 if ratio == 4 else 1)
+    return [
+        product(f"{name}_projection", s.rows, columns + more, 4096),
+        vector(f"{name}_pooling", s.rows * columns / 2, 2 + out),
+    ]
+
+
+def v4_attention(s: Shape, ratio: int, best: int) -> list[Row]:
+    """DeepSeek-V4-Flash: 64 heads of 512 in 8 groups, on one vector a token, and keys of ``ratio`` tokens."""
+    h, heads, groups = 4096, 64 // s.n, 8 // s.n
+    indexed, read = s.window(10**9)
+    chosen = s.window(best * ratio)[0] / ratio
+    listed = ceil((s.window(128)[0] + chosen) / s.rows)
+    pairs, keys = s.window(listed)[0], min(s.tokens, listed + s.rows / s.batch - 1)
+    index = [
+        product("index_queries", s.rows, 64 * 128, 1024),
+        *compressor(s, "index", 128, ratio, more=64),
+        vector("index_rope", s.rows * 64 * 64),
+        vector("index_quantise", s.rows * 64 * 128, 1.5),
+        ("index_scores", 2 * indexed / 4 * 64 * 128, s.rows * 64 * 128 + read / 4 * 132 + indexed),
+        ("index_choice", 0, indexed + 4 * chosen),
+    ]
+    moved = 2 * 512 * (s.batch * keys + 2 * s.rows * heads) + 2 * heads
+    depth = heads // groups * 512
+    return [
+        product("latent_projection", s.rows, 1024 + 512, h),
+        vector("latent_norm", s.rows * (1024 + 512)),
+        product("query_projection", s.rows, heads * 512, 1024),
+        vector("query_norm", s.rows * heads * 512),
+        vector("rope", s.rows * (heads + 1) * 64),
+        vector("kv_write", s.rows * 512),
+        *compressor(s, "compressor", 512, ratio),
+        *(index if ratio == 4 else []),
+        ("latent_attention", 2 * pairs * heads * 1024, moved),
+        vector("result_rope", s.rows * heads * 64),
+        ("group_projection", 2 * s.rows * groups * 1024 * depth, 2 * groups * product("", s.rows, 1024, depth)[2] / 2),
+        product("output_projection", s.rows, h, groups * 1024),
+    ]
+
+
+def of_streams(s: Shape, name: str, half: list[Row]) -> list[Row]:
+    """What four residual streams put before and after half of a layer."""
+    before = [
+        product(f"{name}_stream_weights", s.rows, 24, 4 * 4096),
+        vector(f"{name}_mix", s.rows * 4096, 5),
+        vector(f"{name}_norm", s.rows * 4096),
+    ]
+    return [*before, *half, vector(f"{name}_spread", s.rows * 4096, 9)]
+
+
+def v4_sparse(s: Shape) -> list[list[Row]]:
+    mlp = routed(s, 256, 6, (4096, 2048), 2048)
+    return [of_streams(s, "attention", v4_attention(s, 4, 512)), of_streams(s, "mlp", mlp)]
+
+
+def v4_compressed(s: Shape) -> list[list[Row]]:
+    mlp = routed(s, 256, 6, (4096, 2048), 2048)
+    return [of_streams(s, "attention", v4_attention(s, 128, 10**9)), of_streams(s, "mlp", mlp)]
+
+
 BY_HAND = {
     "full + dense": ("llama3_8b", 0, llama),
     "full + mixture": ("qwen3_30b_a3b", 0, qwen_mixture),
@@ -333,6 +399,8 @@ BY_HAND = {
     "latent + mixture with shared experts": ("deepseek_v3", 1, deepseek_experts),
     "sparse latent with its indexer + dense": ("deepseek_v3_2", 0, deepseek_sparse),
     "sparse latent chosen before + mixture": ("glm_5_2", 1, glm_chosen_before),
+    "sparse compressed + mixture, four streams": ("deepseek_v4_flash", 1, v4_sparse),
+    "compressed + mixture, four streams": ("deepseek_v4_flash", 2, v4_compressed),
     "gated delta net + mixture with shared experts": ("qwen3_next_80b_a3b", 0, qwen_next),
     "gated delta net + dense": ("qwen3_5_27b", 0, qwen_dense),
     "Mamba2": ("nemotron_h_56b", 0, nemotron_h),
@@ -367,7 +435,7 @@ def test_a_layer_is_what_is_written_out_by_hand(kind, phase, batch, tokens, gpus
     expected = []
     for half, name in zip(by_hand(s), ("attention", "mlp"), strict=True):
         reduced = [vector(f"{name}_all_reduce", s.rows * hidden)] if gpus > 1 and half else []
-        last = half[-1:] if half and half[-1][0].endswith("post_norm") else []
+        last = half[-1:] if half and half[-1][0].endswith(("post_norm", "spread")) else []
         expected += [*half[: len(half) - len(last)], *reduced, *last]
     found = made(network, number, phase, batch, tokens, gpus)
     assert [row[0] for row in found] == [row[0] for row in expected]

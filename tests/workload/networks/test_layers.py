@@ -156,7 +156,7 @@ def test_a_network_of_several_kinds_runs_each_as_often_as_it_has_layers():
 @pytest.mark.parametrize("row", read_table("networks/layers.csv"), ids=lambda row: row["network"])
 def test_a_row_of_the_table_states_what_its_kinds_have_and_no_more(row):
     kinds = ATTENTION_KINDS[row["attention"]], MLP_KINDS[row["mlp"]]
-    ends = {"network", "label", "count", "arrangement", "attention", "mlp"}
+    ends = {"network", "label", "count", "arrangement", "streams", "attention", "mlp"}
     stated = {column for column, cell in row.items() if cell} - ends
     assert stated - {"source", "note"} == {field.name for kind in kinds for field in fields(kind)}
 

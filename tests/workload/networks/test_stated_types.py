@@ -42,6 +42,12 @@ def test_what_is_said_becomes_settings(tmp_path, key, said, method, settings):
     assert (within.method, within.settings) == (method, settings)
 
 
+def test_experts_of_four_bits_decide_the_types_of_all_weights(tmp_path):
+    found = types_of_file(config(tmp_path, quantization_config=BLOCKS, expert_dtype="fp4"))
+    assert (found.method, found.settings) == ("fp8, expert_dtype fp4", {"dtype": "w4a8_mxfp4_mxfp8"})
+    assert types_of_file(config(tmp_path, quantization_config=BLOCKS, expert_dtype="fp8")).method == "fp8"
+
+
 def test_the_file_of_modelopt_stands_beside(tmp_path):
     path = config(tmp_path)
     assert types_of_file(path).method == ""

@@ -51,6 +51,8 @@ PATTERN = "hybrid_layer_pattern"
 
 def attention_words(config: Config, kind: ModelType, layers: int, path: Path) -> list[str]:
     """Return the kind of attention of each layer; raises InputError naming one that is not covered."""
+    if kind.attention == "compressed":  # each layer has a window, and keys of its own ratio
+        return [FULL] * layers
     given = listed(config, "layer_types", str, layers, path)
     for word in given:
         if word not in WORDS or (word in INDEXED and kind.attention != "sparse_latent"):

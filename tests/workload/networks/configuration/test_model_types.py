@@ -17,7 +17,7 @@ def test_a_row_is_consistent(kind):
     assert kind.norm in ("rmsnorm", "layernorm")
     assert kind.arrangement in (PRE, SANDWICH, POST, PARALLEL)
     assert kind.qk_norm in ("none", "head", "whole")
-    assert kind.attention in ("grouped_query", "latent", "sparse_latent")
+    assert kind.attention in ("grouped_query", "latent", "sparse_latent", "compressed")
     assert not kind.interval or kind.layers
 
 
@@ -54,7 +54,6 @@ def test_an_unknown_type_is_refused_by_name():
 @pytest.mark.parametrize(
     ("name", "why"),
     [
-        ("deepseek_v4", "compresses keys and values"),
         ("minimax_m3_vl_text", "chooses blocks of tokens"),
         ("gemma3n_text", "embeddings of their own"),
         ("jamba", "state space is Mamba's first"),
