@@ -10,6 +10,7 @@ from dse.base.errors import accepted
 from dse.base.package_tables import read_table
 from dse.hardware.data_types import COMPUTED, data_types, with_role
 from dse.measured.columns import not_modelled
+from dse.measured.compound.compressed import COMPRESSED_MODULES
 from dse.measured.compound.experts import MIXTURE
 from dse.measured.compound.latent import MODULES
 from dse.measured.compound.sparse_latent import SPARSE_MODULES, SPARSE_SHAPE
@@ -46,7 +47,7 @@ NAMES_OF_PRODUCTS = (*_spelled(_PLAIN), *precisions())
 DTYPES: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(PRODUCTS, NAMES_OF_PRODUCTS),
     **dict.fromkeys((*ATTENTION, ENCODER, *LATENT), _spelled(("bf16", "fp16", "fp8"))),
-    **dict.fromkeys((*MODULES, *SPARSE_MODULES), _spelled(("bf16", "fp16", "fp8"))),
+    **dict.fromkeys((*MODULES, *SPARSE_MODULES, *COMPRESSED_MODULES), _spelled(("bf16", "fp16", "fp8"))),
     **dict.fromkeys((*VECTOR, ALL_REDUCE), _spelled(VECTOR_DTYPES)),
     **dict.fromkeys(RUNS, tuple(RUN_DTYPES)),
     MIXTURE: (*_spelled(name for name in with_role("weights") if name != "tf32"), *precisions()),
@@ -57,7 +58,7 @@ DTYPES: dict[str, tuple[str, ...]] = {
 SHAPES: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(PRODUCTS, PRODUCT_SHAPE),
     **dict.fromkeys((*ATTENTION, ENCODER, *LATENT, *MODULES), ATTENTION_SHAPE),
-    **dict.fromkeys(SPARSE_MODULES, SPARSE_SHAPE),
+    **dict.fromkeys((*SPARSE_MODULES, *COMPRESSED_MODULES), SPARSE_SHAPE),
     **dict.fromkeys(VECTOR, VECTOR_SHAPE),
     ALL_REDUCE: (*VECTOR_SHAPE, "tp"),
     MIXTURE: MIXTURE_SHAPE,
@@ -116,7 +117,9 @@ def uncovered(
     )
     for row in read_table("schema/left_alone.csv"):
         alone = op.map(lambda o, like=row["op"]: fnmatchcase(o, like)) & words.str.contains(row["words"], regex=False)
-        mark(alone & dtype.map(lambda d, like=row["dtype"]: fnmatchcase(d, like)), op + ": " + row["why_not"])
+        for column, values in (("dtype", dtype), ("device", frame["device"].astype(str))):
+            alone &= values.map(lambda value, like=row[column]: fnmatchcase(value, like))
+        mark(alone, op + ": " + row["why_not"])
     for i in frame.index[op.str.fullmatch(LAYER)]:
         reason[i] = reason[i] or why_no_operator(frame.loc[i])
     mark(~op.isin(SHAPES), op.map(_no_operator))

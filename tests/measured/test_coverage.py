@@ -73,3 +73,10 @@ def test_runs_that_are_not_predicted_say_why(op: str) -> None:
 
 def test_every_operator_has_types_and_a_shape() -> None:
     assert set(DTYPES) == set(SHAPES) >= set(RUNS)
+
+
+@pytest.mark.parametrize(("device", "alone"), [("RTXPRO6000-BW", True), ("H100", False)])
+def test_rows_of_a_fallback_are_left_alone_where_it_ran(device: str, alone: bool) -> None:
+    row = {"op": "dsv4_csa_decode_module", "dtype": "bf16", "heads": 8.0, "seq_q": 1.0, "seq_kv": 100.0}
+    said = why("attention", device=device, notes="impl=sglang-0.5.14/x; compress=4", **row)
+    assert ("fallback serves requests one after the other" in said) == alone

@@ -5,7 +5,7 @@ from typing import Any
 from dse.base.errors import InputError
 from dse.hardware.data_types import canonical, element_bytes
 from dse.workload.dtypes import precision
-from dse.workload.networks.latent_attention import LatentAttention
+from dse.workload.networks.layers import AttentionKind
 from dse.workload.networks.step import Step
 from dse.workload.target import Target
 
@@ -13,7 +13,7 @@ PROJECTIONS = "proj="
 """Begins what a row's block_format says of its projections: their type."""
 
 
-def module_step(row: Any, attention: LatentAttention, decodes: bool, target: Target, hidden: int) -> Step:
+def module_step(row: Any, attention: AttentionKind, decodes: bool, target: Target, hidden: int) -> Step:
     """Return the step of a row's ``attention`` in a stream of ``hidden`` elements, ``decodes`` one token or a prompt;
     raises InputError where its keys are fewer than its queries, or its types are not known."""
     if row.seq_kv < row.seq_q:

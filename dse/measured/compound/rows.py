@@ -12,6 +12,7 @@ from dse.base.errors import InputError
 from dse.base.skipped_rows import Skipped
 from dse.hardware.own_gpus import preset_of
 from dse.hardware.presets import GpuSheet
+from dse.measured.compound.compressed import COMPRESSED_MODULES, compressed_operators
 from dse.measured.compound.experts import MIXTURE, expert_operators
 from dse.measured.compound.latent import MODULES, module_operators
 from dse.measured.compound.sparse_latent import SPARSE_MODULES, sparse_operators
@@ -23,7 +24,7 @@ from dse.timing.timing import TimingModel
 from dse.workload.operator import Operator
 from dse.workload.target import Target
 
-COMPOUND = (MIXTURE, *MODULES, *SPARSE_MODULES)
+COMPOUND = (MIXTURE, *MODULES, *SPARSE_MODULES, *COMPRESSED_MODULES)
 """Operators of a table whose rows are several kernels."""
 
 
@@ -40,6 +41,8 @@ def operators_of(row: Any, target: Target) -> tuple[Operator, ...]:
     """Return the kernels of a row in the order they run; raises InputError saying why it has none."""
     if row.op in SPARSE_MODULES:
         return sparse_operators(row, target)
+    if row.op in COMPRESSED_MODULES:
+        return compressed_operators(row, target)
     return module_operators(row, target) if row.op in MODULES else expert_operators(row, target)
 
 
@@ -83,6 +86,8 @@ def _of_source(
 
 def family(row: Any) -> str:
     """Return the name of a row's shape family."""
+    if row.op in COMPRESSED_MODULES:
+        return f"{row.op}_{row.heads:g}_{row.tp:g}"
     if row.op in (*MODULES, *SPARSE_MODULES):
         return f"{row.op}_{row.heads:g}_{row.hidden:g}"
     return f"{row.op}_{row.hidden:g}_{row.inter:g}_{row.experts:g}_{row.topk:g}"

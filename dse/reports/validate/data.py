@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 
+from dse.measured.compound.compressed import COMPRESSED_MODULES
 from dse.measured.compound.experts import MIXTURE
 from dse.measured.compound.latent import MODULES
 from dse.measured.compound.sparse_latent import SPARSE_MODULES
@@ -138,7 +139,7 @@ def shape_text(row: dict, op: str) -> str:
             f"batch {row['batch']:g}, {row['heads']:g}/{row['kv_heads']:g} heads of {row['head_dim']:g}, "
             f"{row['seq_q']:,.0f} × {row['seq_kv']:,.0f}"
         )
-    if op in SPARSE_MODULES:
+    if op in (*SPARSE_MODULES, *COMPRESSED_MODULES):
         return f"batch {row['batch']:g}, {row['heads']:g} heads, {row['seq_q']:,.0f} × {row['seq_kv']:,.0f}"
     if op == MIXTURE:
         return f"{row['tokens']:,.0f} tokens to {row['topk']:g} of {row['experts']:g} experts of {row['inter']:,.0f}"
