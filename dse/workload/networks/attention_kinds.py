@@ -109,9 +109,14 @@ class GroupedQueryAttention:
             yield step.vector(name, "rmsnorm", step.rows * apart, count // apart * self.head_dim)
 
     def _attention(self, step: Step, heads: int, kv_heads: int) -> Operator:
-        p, target, decodes = step.precision, step.target, step.phase == "decode"
+        target, attention = step.target, self._shape(step, heads, kv_heads)
+        ran = {"library": target.attention, "elsewhere": True}
+        return attention_operator("attention", attention, target.capabilities, target.warpgroup, step.phase, **ran)
+
+    def _shape(self, step: Step, heads: int, kv_heads: int) -> Attention:
+        p, decodes = step.precision, step.phase == "decode"
         queries, kept = heads * self.head_dim, kv_heads * (self.head_dim + self.values)
-        attention = Attention(
+        return Attention(
             step.batch,
             heads,
             kv_heads,
@@ -131,8 +136,6 @@ class GroupedQueryAttention:
             else 2.0 * step.activation_bytes(queries + kept),
             out_distance=step.layer_bytes,
         )
-        ran = {"library": target.attention, "elsewhere": True}
-        return attention_operator("attention", attention, target.capabilities, target.warpgroup, step.phase, **ran)
 
     def _attended(self, step: Step) -> float:
         """Tokens of a request that any of its queries sees: of those before them no more than are in reach."""

@@ -20,6 +20,9 @@ from dse.workload.networks.configuration.values import SPELLINGS, Config, whole
 from dse.workload.networks.layers import PARALLEL, PRE, Layer
 from dse.workload.networks.network import Network
 
+_OF_BLOCKS = ("minimax_m3", "minimax_m3_vl", "minimax_m3_vl_text")
+"""Model types whose layers attend chosen blocks."""
+
 _UNSUPPORTED = {
     "is_encoder_decoder": (),
     "state_size": (),
@@ -32,7 +35,7 @@ _UNSUPPORTED = {
     "compress_ratios": ("compressed",),
     "compress_rates": ("compressed",),
     "hc_mult": ("compressed",),
-    "sparse_attention_config": (),
+    "sparse_attention_config": _OF_BLOCKS,
     "hidden_size_per_layer_input": (),
     "num_kv_shared_layers": (),
     "hybrid_layer_pattern": ("mimo_v2_flash",),
@@ -49,7 +52,7 @@ _UNSUPPORTED = {
     "num_shared_expert": ("count",),
     "moe_num_shared_experts": ("count",),
     "shared_expert_intermediate_size": ("shared_expert_intermediate_size",),
-    "shared_intermediate_size": ("shared_intermediate_size",),
+    "shared_intermediate_size": ("shared_intermediate_size", *_OF_BLOCKS),
     "moe_latent_size": ("nemotron_h",),
 }
 """Keys of architectures that are read of some model types alone, told by their attention, their kinds of layers, what

@@ -7,6 +7,7 @@ from typing import Any, Protocol
 from dse.workload.dtypes import Precision
 from dse.workload.networks.absent import Absent
 from dse.workload.networks.attention_kinds import GroupedQueryAttention
+from dse.workload.networks.block_sparse_attention import BlockSparseAttention
 from dse.workload.networks.compressed_attention import CompressedAttention
 from dse.workload.networks.hyper_connections import mixed, spread
 from dse.workload.networks.latent_attention import LatentAttention
@@ -71,6 +72,7 @@ ATTENTION_KINDS: dict[str, type[AttentionKind]] = {
     "latent": LatentAttention,
     "sparse_latent": SparseLatentAttention,
     "compressed": CompressedAttention,
+    "block_sparse": BlockSparseAttention,
     "gated_delta_net": GatedDeltaNet,
     "mamba2": Mamba2,
     "kimi_delta": KimiDelta,

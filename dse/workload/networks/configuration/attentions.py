@@ -6,6 +6,7 @@ from typing import Any
 from dse.base.errors import InputError
 from dse.workload.networks.attention_kinds import BY_HEAD, NO_NORM, GroupedQueryAttention
 from dse.workload.networks.configuration.attention_words import BESIDE, CHUNKED, FULL, SLIDING, UNROTATED
+from dse.workload.networks.configuration.block_sparse import block_sparse
 from dse.workload.networks.configuration.compressed import compressed_attention
 from dse.workload.networks.configuration.model_types import ModelType
 from dse.workload.networks.configuration.states import KEEPING, mamba_of
@@ -37,7 +38,8 @@ def attention_of(word: str, layer: int, config: Config, kind: ModelType, path: P
     if word == BESIDE:
         return SideBySide(_grouped(FULL, config, kind, path), mamba_of(config, path))
     if kind.attention == "grouped_query":
-        return _grouped(word, _of_layer(word, layer, config, path), kind, path)
+        every = _grouped(word, _of_layer(word, layer, config, path), kind, path)
+        return block_sparse(every, layer, config, path)
     if kind.attention == "compressed":
         return compressed_attention(layer, config, path)
     return _latent(layer, config, kind, path)

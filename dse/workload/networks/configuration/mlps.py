@@ -20,6 +20,9 @@ FROM_FIRST = ("moe_layer_freq",)
 COUNT = "count"
 """What every token passes is a number of experts."""
 
+DENSE_FFN = "dense_intermediate_size"
+"""Key of the width of layers without experts, where another states that of experts (MiniMax-M3)."""
+
 FFN = ("block_ff_dim", "intermediate_size", "ffn_dim", "ffn_hidden_size", "n_inner")
 
 
@@ -61,7 +64,7 @@ def mlp_of(experts: bool, config: Config, kind: ModelType, path: Path) -> Dense 
         return _mixture(config, kind, gated, activation, path)
     llama4 = ("intermediate_size_mlp",) if kind.name == "llama4_text" else ()
     all_tokens = ("shared_intermediate_size",) if kind.name == "granitemoehybrid" else ()
-    ffn = whole(config, (*llama4, *all_tokens, *FFN), path, 4 * hidden if kind.old else None)
+    ffn = whole(config, (DENSE_FFN, *llama4, *all_tokens, *FFN), path, 4 * hidden if kind.old else None)
     return Dense(_adjusted(ffn, config, path), gated, activation)
 
 
@@ -101,4 +104,4 @@ def activation_of(config: Config, kind: ModelType, path: Path) -> tuple[bool, st
     if not any(word in said.lower() for word in ACTIVATIONS):
         raise InputError(f"{path}: hidden_act = {shown(said)} is not known; give silu, relu or gelu, or one like them")
     gated = kind.gated or "swiglu" in said or "geglu" in said
-    return gated, "silu" if "sil" in said else "relu" if "relu" in said else "gelu"
+    return gated, "silu" if "sil" in said or "swi" in said else "relu" if "relu" in said else "gelu"

@@ -73,7 +73,7 @@ def test_experts_may_work_on_latents():
 def test_gates_are_the_classs_or_the_activations():
     assert activation_of({"hidden_act": "silu"}, model_types()["llama"], Path("c.json")) == (True, "silu")
     assert activation_of({}, model_types()["gpt2"], Path("c.json")) == (False, "gelu")
-    assert activation_of({"hidden_act": "swiglu"}, model_types()["gpt2"], Path("c.json")) == (True, "gelu")
+    assert activation_of({"hidden_act": "swiglu"}, model_types()["gpt2"], Path("c.json")) == (True, "silu")
 
 
 def test_an_activation_of_no_kind_is_refused():

@@ -54,7 +54,6 @@ def test_an_unknown_type_is_refused_by_name():
 @pytest.mark.parametrize(
     ("name", "why"),
     [
-        ("minimax_m3_vl_text", "chooses blocks of tokens"),
         ("gemma3n_text", "embeddings of their own"),
         ("jamba", "state space is Mamba's first"),
     ],
