@@ -1,8 +1,8 @@
 """Grouped-query attention to the blocks of tokens that an indexer chooses, as MiniMax-M3 has it.
 
 MiniMax-AI/MiniMax-M3 (vllm-project/vllm, models/minimax_m3: indexer and sparse_attention). A head of the indexer for
-each key-value head scores every token; a block counts as its best token. Each query gathers the blocks chosen for it, as
-vLLM's Triton kernel does; kernels that gather the queries of a block, as Blackwell's, are not described.
+each key-value head scores every token; a block counts as its best token. Each query gathers the blocks chosen for it,
+as vLLM's Triton kernel does; kernels that gather the queries of a block, as Blackwell's, are not described.
 """
 
 from collections.abc import Iterator

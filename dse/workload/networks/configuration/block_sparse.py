@@ -2,6 +2,7 @@
 
 from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
 from dse.base.errors import InputError
 from dse.workload.networks.attention_kinds import GroupedQueryAttention
@@ -31,8 +32,9 @@ def block_sparse(
         raise InputError(
             f"{path}: {WITHOUT_VALUES} of layer {layer} is 0: an indexer with values of its own is not covered; 1 is"
         )
-    sizes = {name: whole(said, (f"sparse_{key}",), path) for name, key in INDEX.items()}
-    return BlockSparseAttention(**{field.name: getattr(every, field.name) for field in fields(every)}, **sizes)
+    sizes: dict[str, Any] = {field.name: getattr(every, field.name) for field in fields(every)}
+    sizes |= {name: whole(said, (f"sparse_{key}",), path) for name, key in INDEX.items()}
+    return BlockSparseAttention(**sizes)
 
 
 INDEX = {
