@@ -39,6 +39,9 @@ STATES = {
 }
 """What ``linear_attention`` is of model types whose state is another than a gated delta net's."""
 
+FURTHER = ("step3p5", "step3p7")
+"""Model types whose ``layer_types`` go on with the layers that predict further tokens."""
+
 OF_LIST = "attn_type_list"
 """Key of MiniMax: 1 where a layer attends to all tokens, 0 where it keeps a state."""
 
@@ -53,6 +56,8 @@ def attention_words(config: Config, kind: ModelType, layers: int, path: Path) ->
     """Return the kind of attention of each layer; raises InputError naming one that is not covered."""
     if kind.attention == "compressed":  # each layer has a window, and keys of its own ratio
         return [FULL] * layers
+    if kind.name in FURTHER and isinstance(config.get("layer_types"), list):
+        config = config | {"layer_types": config["layer_types"][:layers]}
     given = listed(config, "layer_types", str, layers, path)
     for word in given:
         if word not in WORDS or (word in INDEXED and kind.attention != "sparse_latent"):

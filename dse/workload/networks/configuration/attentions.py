@@ -19,6 +19,9 @@ from dse.workload.networks.states.side_by_side import SideBySide
 OF_SLIDING = "swa_"
 """What keys of sliding layers begin with where these have sizes of their own."""
 
+OTHER_SETTING = "attention_other_setting"
+"""Key of the sizes of attention in layers that slide (Step-3.5)."""
+
 HEADS_OF_LAYERS = "num_attention_heads_per_layer"
 
 SINKS = ("add_full_attention_sink_bias", "add_swa_attention_sink_bias")
@@ -52,8 +55,21 @@ def _of_layer(word: str, layer: int, config: Config, path: Path) -> Config:
         heads = listed(config, HEADS_OF_LAYERS, int, whole(config, SPELLINGS["layers"], path), path)
         own |= {SPELLINGS["heads"][0]: heads[layer]}
     if word == SLIDING:
+        own |= _of_other_setting(config, path)
         own |= {key.removeprefix(OF_SLIDING): value for key, value in config.items() if key.startswith(OF_SLIDING)}
     return config | own
+
+
+def _of_other_setting(config: Config, path: Path) -> Config:
+    """Sizes of layers that slide where an object of their own states them (Step-3.5)."""
+    said = config.get(OTHER_SETTING) or {}
+    if not isinstance(said, dict):
+        raise InputError(f"{path}: {OTHER_SETTING} is not an object; give one with num_attention_heads")
+    spelled = {"num_attention_heads": "heads", "num_attention_groups": "kv_heads"}
+    own = {SPELLINGS[field][0]: said[key] for key, field in spelled.items() if key in said}
+    own |= {"head_dim": said["head_dim"]} if "head_dim" in said else {}
+    heads = config.get("num_sliding_attention_heads")
+    return own if heads is None else own | {SPELLINGS["heads"][0]: heads}
 
 
 def _grouped(word: str, config: Config, kind: ModelType, path: Path) -> GroupedQueryAttention:

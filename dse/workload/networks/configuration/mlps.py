@@ -17,6 +17,9 @@ EVERY = ("decoder_sparse_step", "interleave_moe_layer_step", "moe_layer_interval
 FROM_FIRST = ("moe_layer_freq",)
 """The same, where the first of them has the experts."""
 
+ENUM = "moe_layers_enum"
+"""Key of the numbers of the layers with experts."""
+
 COUNT = "count"
 """What every token passes is a number of experts."""
 
@@ -33,7 +36,7 @@ def with_experts(config: Config, kind: ModelType, layers: int, path: Path) -> li
     said = listed(config, "mlp_layer_types", str, layers, path)
     if said:
         return [word != "dense" for word in said]
-    if named := numbered(config, "moe_layers", path):
+    if named := numbered(config, "moe_layers", path) or _enumerated(config, path):
         return [layer in named for layer in range(layers)]
     first = whole(config, FIRST, path, 0)
     if first > layers:
@@ -50,6 +53,17 @@ def with_experts(config: Config, kind: ModelType, layers: int, path: Path) -> li
         last = step - 1 if key in EVERY else 0
         found = [here and layer % step == last for layer, here in enumerate(found)]
     return found
+
+
+def _enumerated(config: Config, path: Path) -> list[int]:
+    """Numbers of the layers with experts as a text with commas, or a list (Step-3.5); none where they are not said."""
+    said = config.get(ENUM)
+    if not isinstance(said, str):
+        return numbered(config, ENUM, path)
+    parts = [part.strip() for part in said.split(",") if part.strip()]
+    if not all(part.isdecimal() and len(part) < 6 for part in parts):
+        raise InputError(f"{path}: {ENUM} = {shown(said)} is not accepted; give numbers of layers with commas")
+    return [int(part) for part in parts]
 
 
 def _given(config: Config, keys: tuple[str, ...]) -> str:

@@ -17,9 +17,17 @@ SPELLINGS = {
     "heads": ("num_attention_heads", "n_head"),
     "vocab": ("vocab_size",),
     "positions": ("max_position_embeddings", "n_positions", "seq_length"),
-    "kv_heads": ("num_key_value_heads", "n_head_kv", "num_kv_heads"),
+    "kv_heads": ("num_key_value_heads", "n_head_kv", "num_kv_heads", "num_attention_groups"),
     "experts": ("num_local_experts", "num_experts", "n_routed_experts", "moe_num_experts"),
-    "used": ("num_experts_per_tok", "num_experts_per_token", "experts_per_token", "top_k_experts", "moe_topk", "moe_k"),
+    "used": (
+        "num_experts_per_tok",
+        "num_experts_per_token",
+        "experts_per_token",
+        "top_k_experts",
+        "moe_topk",
+        "moe_top_k",
+        "moe_k",
+    ),
     "shared": ("n_shared_experts", "num_shared_experts", "num_shared_expert", "moe_num_shared_experts"),
 }
 """Spellings of the same quantity."""

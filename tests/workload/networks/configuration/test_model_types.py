@@ -47,8 +47,8 @@ def test_a_default_that_is_not_sure_refuses():
 
 
 def test_an_unknown_type_is_refused_by_name():
-    with pytest.raises(InputError, match=r"net\.json: model_type = 'step3p7': this architecture is not covered"):
-        find_model_type("step3p7", FILE)
+    with pytest.raises(InputError, match=r"net\.json: model_type = 'zamba2': this architecture is not covered"):
+        find_model_type("zamba2", FILE)
 
 
 @pytest.mark.parametrize(
