@@ -134,8 +134,20 @@ def _answer(result: Any, refinement: Any, folder: Path, programs: Any, page: boo
     if json_:
         told = {"notes": [*result.notes, *all_notes(result)]} | _seen(result, looked)
         print_json(result.summary() | told | ({"refinement": refinement.record()} if refinement else {}))
-        return
-    _print_sweep(result, refinement, folder, looked, notes)
+    else:
+        _print_sweep(result, refinement, folder, looked, notes)
+    _refuse_empty(result)
+
+
+def _refuse_empty(result: Any) -> None:
+    """Raise InputError where no design can be had, after the answer: what follows in a script is not to go on."""
+    from dse.base.errors import InputError
+    from dse.reports.sweep.data import infeasible
+
+    if result.front.empty:
+        reasons = infeasible(result)["reason"]
+        more = f", and {len(reasons) - 1} more reasons" if len(reasons) > 1 else ""
+        raise InputError(f"none of the {result.n:,} designs can be had: {reasons.iloc[0]}{more}")
 
 
 @app.command
@@ -314,8 +326,9 @@ def search(
         found = answer.result
         more = _seen(found, looked)
         print_json(answer.summary() | {"notes": all_notes(found)} | more)
-        return
-    _print_search(answer, folder, looked, notes)
+    else:
+        _print_search(answer, folder, looked, notes)
+    _refuse_empty(answer.result)
 
 
 def _search(space: Any, folder: Path, programs: Any, **options: Any) -> Any:

@@ -50,6 +50,8 @@ class AxisVerdict:
     none or the objective is no time; ``power_limit``: that step would pay if no power limit held the clock.
     ``before`` and ``after``: the objective on the base GPU and at ``until``, in its unit; ``area``: die area more at
     ``until`` than on the base [mm2]; ``clock``: share of the requested clock that is left at the next value.
+    ``most``: the objective's best beyond the base GPU, in its unit, and ``most_at`` the value where it is reached;
+    ``before`` and the base's value where nothing beyond is better.
     """
 
     axis: Axis
@@ -63,6 +65,8 @@ class AxisVerdict:
     cause: str
     power_limit: bool
     clock: float
+    most: float
+    most_at: float
 
 
 _FIELDS = [each.name for each in fields(AxisVerdict)]
@@ -257,6 +261,7 @@ def _verdict(
         steps = np.log(scan.values[stop + 1] / scan.values[stop]) / np.log(STEP)
         limited = bool(clock < 1 and free[0] <= np.log1p(-GAIN) * steps)
     area = np.asarray(scan.results["die_mm2"], float)
+    most = scan.start + int((objective.sign * values[scan.start : part.stop]).argmin())
     return AxisVerdict(
         axis=scan.axis,
         objective=objective,
@@ -269,6 +274,8 @@ def _verdict(
         cause=cause,
         power_limit=limited,
         clock=clock,
+        most=float(values[most]),
+        most_at=scan.base if most == scan.start else float(scan.values[most]),
     )
 
 

@@ -67,6 +67,16 @@ def test_sweep_prints_a_table(quick, write_space, tmp_path, capsys, monkeypatch)
     assert "report.html" in out
 
 
+def test_a_space_without_room_ends_with_a_sentence_and_its_page(quick, write_space, tmp_path, capsys) -> None:
+    out = tmp_path / "out"
+    path = write_space(quick | {"axes": {"dram_gb": [1, 2]}, "links": {}})
+    assert run_command(["sweep", str(path), "-o", str(out), "--json"]) == 2
+    said = capsys.readouterr()
+    assert json.loads(said.out)["n_feasible"] == 0  # the answer stands, and a script does not go on
+    assert said.err.splitlines()[-1].startswith("dse: none of the 2 designs can be had: memory: ")
+    assert {p.name for p in out.iterdir()} == {"points.parquet", "pareto.parquet", "run.json", "report.html"}
+
+
 def test_check_tells_what_a_sweep_takes(capsys: pytest.CaptureFixture[str]) -> None:
     assert run_command(["check", "h100_tensor_core", "--json"]) == 0
     document = json.loads(capsys.readouterr().out)

@@ -39,6 +39,7 @@ from dse.reports.sweep.data_errors import error_notes
 from dse.reports.sweep.idle_axes import idle_note
 from dse.reports.sweep.verdicts import variant_note
 from dse.space.designs import of_table
+from dse.space.setting_axes import BASE
 from dse.space.space import Objective, Space
 from dse.space.unlinked import unlinked_notes
 from dse.timing.amali import Amali
@@ -56,7 +57,8 @@ def question(result: SweepResult) -> str:
     goals = list(dict.fromkeys(o.direction for o in result.space.objectives))
     of_goal = [[label(o) for o in result.space.objectives if o.direction == goal] for goal in goals]
     aims = joined([f"{goal} {joined(names)}" for goal, names in zip(goals, of_goal, strict=True)])
-    return f"Which {axes} on {gpu_name(result.space)} {aims}?"
+    where = "" if any(axis.name == BASE for axis in varied_axes(result)) else f" on {gpu_name(result.space)}"
+    return f"Which {axes}{where} {aims}?"
 
 
 def answer(result: SweepResult) -> list[str]:

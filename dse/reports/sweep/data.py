@@ -1,5 +1,6 @@
 """The data of the figures and tables of a sweep's page."""
 
+import re
 from dataclasses import fields
 from itertools import pairwise
 
@@ -23,6 +24,12 @@ SMALL_SHARE = 0.02
 
 REST = "rest"
 """The causes that are too small to be drawn, together."""
+
+_NUMBER = re.compile(r"(?<![\w.])\d+(?:\.\d+)?(?= )")
+"""A number of a sentence, and no digit of a name."""
+
+_SLOT = "\0"
+"""Where a number stood."""
 
 
 def varied_axes(result: SweepResult) -> list[Axis]:
@@ -209,9 +216,25 @@ def _bound_by(row: pd.Series, workload: Workload) -> str:
 
 
 def infeasible(result: SweepResult) -> pd.DataFrame:
-    """Return why designs cannot be had: ``reason``, ``designs``, and their ``share`` of the grid (0 to 1)."""
-    rows = [(reason, count, count / result.n) for reason, count in result.infeasible.items()]
-    return pd.DataFrame(rows, columns=["reason", "designs", "share"])
+    """Return why designs cannot be had: ``reason``, ``designs``, and their ``share`` of the grid (0 to 1), the most
+    first. Sentences of memory that differ in their numbers alone are one, with the span of each number."""
+    groups: dict[str, dict[str, int]] = {}
+    for reason, count in result.infeasible.items():
+        alike = _NUMBER.sub(_SLOT, reason) if reason.startswith("memory:") else reason
+        groups.setdefault(alike, {})[reason] = count
+    rows = [(_spanned(alike, list(one)), sum(one.values())) for alike, one in groups.items()]
+    rows.sort(key=lambda row: -row[1])
+    return pd.DataFrame([(*row, row[1] / result.n) for row in rows], columns=["reason", "designs", "share"])
+
+
+def _spanned(alike: str, reasons: list[str]) -> str:
+    """Sentences that are alike but for their numbers, as one with the lowest and the highest of each number."""
+    if len(reasons) == 1:
+        return reasons[0]
+    every = zip(*(_NUMBER.findall(reason) for reason in reasons), strict=True)
+    ends = [sorted(set(numbers), key=float) for numbers in every]
+    spans = iter([each[0] if len(each) == 1 else f"{each[0]} to {each[-1]}" for each in ends])
+    return re.sub(_SLOT, lambda _: next(spans), alike)
 
 
 def axis_text(axis: Axis) -> str:

@@ -71,7 +71,8 @@ def slope_bars(explanations: DesignExplanations) -> pd.DataFrame:
     rank = {attribute: i for i, attribute in enumerate(steep)}
     frame = frame[frame["attribute"].isin(steep)]
     frame = frame.sort_values("attribute", key=lambda c: c.map(rank), kind="stable")
-    text = frame["text"].str.removeprefix("of the ")  # "10 % more of the DRAM bandwidth sustained" goes without it here
+    # "10 % more of the DRAM bandwidth sustained" goes without its preposition here
+    text = [str(words).removeprefix("of the ") for words in frame["text"]]
     return frame.assign(panel=frame["workload"] + ": " + frame["metric"], text=text).reset_index(drop=True)
 
 

@@ -17,7 +17,7 @@ from dse.reports.common.terminal_parts import say
 from dse.reports.common.words import capital, gpu_name, label, number, probability_text, short_values, signed_percent
 from dse.reports.sweep.answer import all_notes, good_to, question
 from dse.reports.sweep.assumed import lines, sentences
-from dse.reports.sweep.data import chosen_designs, lettered_front, measured_baseline, varied_axes
+from dse.reports.sweep.data import chosen_designs, infeasible, lettered_front, measured_baseline, varied_axes
 from dse.reports.sweep.data_ratios import BASELINE, chosen_ratios, on_front
 from dse.reports.sweep.page_head import numbers
 from dse.reports.sweep.terminal_scatter import print_scatter
@@ -233,7 +233,7 @@ def wrapped(name: str, width: int) -> list[str]:
 def _print_reasons(result: SweepResult, console: Console) -> None:
     if not result.infeasible:
         return
-    items = list(result.infeasible.items())
+    items = infeasible(result)[["reason", "designs"]].to_numpy().tolist()
     lines = [f"{count:,} {reason}" for reason, count in items[:MOST_REASONS]]
     if rest := sum(count for _, count in items[MOST_REASONS:]):
         lines.append(f"{rest:,} for other reasons")

@@ -5,7 +5,7 @@ from typing import Any
 import pandas as pd
 
 from dse.explanation.attribute_words import words
-from dse.explanation.axis_verdicts import ALWAYS, UNTIL, AxisCut, AxisVerdict, AxisVerdicts, scanned_axes
+from dse.explanation.axis_verdicts import ALWAYS, GAIN, UNTIL, AxisCut, AxisVerdict, AxisVerdicts, scanned_axes
 from dse.explanation.cause_words import cause_text
 from dse.grid.result import SweepResult
 from dse.reports.common.words import (
@@ -78,6 +78,8 @@ def _objective(one: AxisVerdict) -> dict[str, Any]:
         "until": one.until,
         "at_base": float(f"{one.before:.7g}"),
         "at_until": float(f"{one.after:.7g}"),
+        "most": float(f"{one.most:.7g}"),
+        "most_at": one.most_at,
         "die_mm2": float(f"{one.area:.5g}"),
         "cause_beyond": one.cause or None,
         "power_limit": one.power_limit,
@@ -98,9 +100,27 @@ def _of_axis(verdicts: AxisVerdicts, axis: Axis) -> str:
     found += [_enough(group) for group in _alike([one for one in every if one not in raised])]
     name = capital(words(axis.attribute))
     if not raised:
-        found.insert(0, "nothing is gained by more than the base has" if every else "no objective gains")
+        found.insert(0, _little(every) if every else "no objective gains")
     cuts = [_cut_text(one) for one in verdicts.cuts_of(axis.name) if one.last == one.last]
     return f"{name}: {'. '.join([found[0], *map(capital, [*found[1:], *cuts])])}."
+
+
+def _gained(one: AxisVerdict) -> float:
+    """What more than the base has gains at most, of the objective on the base [1]."""
+    return abs(one.most / one.before - 1)
+
+
+def _little(every: list[AxisVerdict]) -> str:
+    """What is gained where no step of 5 % gains 1 %: in all a little, or nothing."""
+    gaining = [one for one in every if _gained(one) >= GAIN]
+    if not gaining:
+        return "nothing is gained by more than the base has"
+    parts = [
+        f"{label(one.objective)} {number(one.before)} → {quantity(one.most, one.objective.unit)} at "
+        f"{one.most_at / one.base:.2f} times ({_number(one.most_at, one.axis)})"
+        for one in gaining
+    ]
+    return f"more than the base has gains less than 1 % a step of 5 %, in all {joined(parts)}"
 
 
 def _alike(every: list[AxisVerdict]) -> list[list[AxisVerdict]]:
@@ -174,9 +194,14 @@ def headline(verdicts: AxisVerdicts | None) -> str:
         return ""
     paying = [a for a in axes if a.name in best and best[a.name].until > best[a.name].base * (1 + NEAR)]
     parts = [f"{words(a.attribute)} to {_times(best[a.name])}" for a in paying]
-    rest = [words(a.attribute) for a in axes if a not in paying]
-    pays = f"From the base, more pays of {joined(parts)}" if parts else "From the base, more pays of no axis"
-    return pays + (f"; more gains nothing of {joined(rest)}." if parts and rest else "." if parts or rest else "")
+    gained = {one.axis.name: max(map(_gained, verdicts.of(one.axis.name))) for one in verdicts.verdicts}
+    idle = [a for a in axes if a not in paying]
+    little = [f"{words(a.attribute)} ({100 * gained[a.name]:.0f} %)" for a in idle if gained.get(a.name, 0) >= GAIN]
+    nothing = [words(a.attribute) for a in idle if gained.get(a.name, 0) < GAIN]
+    pays = f"From the base, more pays of {joined(parts)}" if parts else "From the base, more of no axis pays"
+    gains = [f"little of {joined(little)}"] if little else []
+    gains += [f"nothing of {joined(nothing)}"] if nothing else []
+    return f"{pays}; more gains {joined(gains)}." if gains else f"{pays}."
 
 
 def _times(one: AxisVerdict) -> str:
@@ -204,7 +229,7 @@ def setting_headline(result: SweepResult) -> list[str]:
 def _of_setting(result: SweepResult, axis: Axis) -> str:
     """The sentence of one axis."""
     effects = result.axis_effects[result.axis_effects["axis"] == axis.name]
-    parts = [_best_of_values(effects, objective) for objective in result.space.objectives]
+    parts = [_best_of_values(result, axis, effects, objective) for objective in result.space.objectives]
     lost = effects.groupby("number")["best"].count() == 0
     values = [axis_value(v) for n, v in zip(axis.numbers, axis.values, strict=True) if lost[n]]
     seen = "can be had" if result.n == result.space.size else "was seen on the front"
@@ -213,13 +238,28 @@ def _of_setting(result: SweepResult, axis: Axis) -> str:
     return f"{axis.name}{unit}: {'; '.join(filter(None, parts))}{without}."
 
 
-def _best_of_values(effects: pd.DataFrame, objective: Objective) -> str:
-    """An objective's best at each value of an axis, the best first."""
+def _best_of_values(result: SweepResult, axis: Axis, effects: pd.DataFrame, objective: Objective) -> str:
+    """An objective's best at each value of an axis, the best first; of base GPUs with the settings that it has."""
     rows = effects[(effects["objective"] == objective.name) & effects["best"].notna()]
     rows = rows.sort_values("best", ascending=objective.sign > 0, kind="stable").iloc[:MOST_VALUES]
-    listed = [f"{axis_value(row['value'])} {number(row['best'])}" for _, row in rows.iterrows()]
+    listed = [
+        f"{axis_value(row['value'])} {number(row['best'])}{_settings_of(result, axis, row['value'], objective)}"
+        for _, row in rows.iterrows()
+    ]
     unit = f" [{unit_text(objective.unit)}]" if objective.unit else ""
     return f"best {label(objective)}{unit} of {', '.join(listed)}" if listed else ""
+
+
+def _settings_of(result: SweepResult, axis: Axis, value: object, objective: Objective) -> str:
+    """The settings of the best design of a base GPU, as " (batch 64, tp 4)"; "" of other axes, or where it was not
+    kept."""
+    others = [a for a in result.space.variants.axes if a is not axis and len(a) > 1] if result.space.variants else []
+    here = result.sample[result.sample[axis.name] == value] if axis.name == BASE else result.sample.iloc[:0]
+    if here.empty or not others or len(result.sample) < result.n_feasible:
+        return ""
+    row = here.iloc[int(costs(here, [objective])[:, 0].argmin())]
+    parts = [f"{a.name.rpartition('.')[2]} {axis_value(row[a.name])}" for a in others]
+    return f" ({', '.join(parts)})"
 
 
 def variant_note(space: Space) -> list[str]:

@@ -92,3 +92,16 @@ def test_provenance_holds_what_decides_and_no_times(result: SweepResult) -> None
     assert rows["Calibration"] == "uncalibrated"
     assert rows["Axis sm_count"] == "96, 108, 120, 132, 144 SM"
     assert "seconds" not in str(rows)
+
+
+def test_reasons_of_memory_that_differ_in_numbers_are_one(single: SweepResult) -> None:
+    needs = "memory: v3 needs {} GB on each of 8 GPUs, has {} GB"
+    reasons = {"constraint: die_mm2 <= 814": 5, needs.format("105.2", 80): 4, needs.format("99", 48): 3}
+    reasons |= {"constraint: die_mm2 <= 900": 1}
+    frame = findings.infeasible(replace(single, n=26, infeasible=reasons))
+    assert frame["reason"].tolist() == [
+        "memory: v3 needs 99 to 105.2 GB on each of 8 GPUs, has 48 to 80 GB",
+        "constraint: die_mm2 <= 814",
+        "constraint: die_mm2 <= 900",
+    ]
+    assert frame["designs"].tolist() == [7, 5, 1] and frame["share"].tolist() == [7 / 26, 5 / 26, 1 / 26]

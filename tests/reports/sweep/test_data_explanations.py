@@ -52,6 +52,11 @@ def test_tornado_is_steepest_first(pair: SweepResult, explanations: DesignExplan
     assert set(frame["name"]) == names
 
 
+def test_a_tornado_of_nothing_has_no_bars(explanations: DesignExplanations) -> None:
+    empty = explanations.slopes.iloc[:0].astype({"text": float})  # as pandas makes the column where no design runs
+    assert slope_bars(replace(explanations, slopes=empty)).empty
+
+
 def test_a_roof_turns_at_the_ridge() -> None:
     assert roof_line(1000.0, 2000.0, 1.0, 4000.0) == ([1.0, 500.0, 4000.0], [2.0, 1000.0, 1000.0])
     assert roof_line(1000.0, 2000.0, 1.0, 100.0)[1] == [2.0, 200.0, 200.0]

@@ -47,7 +47,8 @@ def test_a_paragraph_says_how_far_more_pays_and_what_leads_beyond(verdicts: Axis
 
 def test_a_paragraph_says_what_is_enough(verdicts: AxisVerdicts) -> None:
     one = verdicts.verdicts[0]
-    less = with_verdict(verdicts, pays="until", until=one.base / 2, cause="dram_bandwidth", power_limit=False)
+    same = {"most": one.before, "most_at": one.base}
+    less = with_verdict(verdicts, pays="until", until=one.base / 2, cause="dram_bandwidth", power_limit=False, **same)
     assert "nothing is gained by more than the base has" in less and "0.50 times the base's" in less
     assert "is enough: beyond it DRAM bandwidth leads" in less
 
@@ -72,7 +73,26 @@ def test_the_headline_names_axes_that_pay_and_those_that_do_not(verdicts: AxisVe
     more = replace(one, until=1.5 * one.base, pays="until")
     text = headline(replace(verdicts, verdicts=(more,)))
     assert "to 1.50 times" in text
-    assert headline(replace(verdicts, verdicts=())) == "From the base, more pays of no axis."
+    assert headline(replace(verdicts, verdicts=())).startswith(
+        "From the base, more of no axis pays; more gains nothing"
+    )
+
+
+def test_what_gains_less_than_a_step_wants_is_told_in_all(verdicts: AxisVerdicts) -> None:
+    one = verdicts.verdicts[0]
+    slow = {"pays": "until", "until": one.base, "before": 100.0, "most": 94.0, "most_at": 2 * one.base}
+    text = with_verdict(verdicts, **slow)
+    assert "gains less than 1 % a step of 5 %, in all" in text and "100 → 94.0" in text and "at 2.00 times" in text
+    assert "nothing is gained" not in text
+    told = headline(replace(verdicts, verdicts=(replace(one, **slow),)))
+    assert "more of no axis pays; more gains little of" in told and "(6 %)" in told
+
+
+def test_the_most_is_the_best_beyond_the_base(verdicts: AxisVerdicts) -> None:
+    for one in verdicts.verdicts:
+        assert one.objective.sign * one.most <= one.objective.sign * one.before and one.most_at >= one.base
+        if one.until > one.base:
+            assert one.objective.sign * one.most <= one.objective.sign * one.after
 
 
 def test_the_first_screen_has_numbers_and_the_answer_before_the_notes(

@@ -1,13 +1,14 @@
 """Bases and settings in the answer: sentences, notes, explanations and GPU files of each design's own base."""
 
 import copy
+from dataclasses import replace
 
 import pytest
 
 import dse
 from dse.hardware.presets import gpu_from_mapping
 from dse.reports.common.words import number
-from dse.reports.sweep.answer import caveats
+from dse.reports.sweep.answer import caveats, question
 from dse.reports.sweep.data import chosen_designs
 from dse.reports.sweep.design_explanations import design_sheet, explain_designs
 from dse.reports.sweep.design_toml import design_files
@@ -37,6 +38,16 @@ def test_each_value_is_told_by_the_best_design_that_has_it(result: dse.SweepResu
     assert base.endswith("No design can be had with a100_sxm_80gb.")
     cheapest = points.loc[points["decode.usd_per_mtoken"].idxmin()]
     assert f"base {cheapest['base']} and decode.batch 8" in setting_headline(result)[0]
+    for gpu, rows in points[points["feasible"]].groupby("base"):
+        row = rows.loc[rows["decode.usd_per_mtoken"].idxmin()]
+        value = number(row["decode.usd_per_mtoken"])
+        assert f"{gpu} {value} (batch {row['decode.batch']})" in base
+    assert "(batch" not in batch  # its own values
+
+
+def test_the_question_over_bases_names_none(result: dse.SweepResult):
+    unasked = replace(result, space=replace(result.space, question=""))
+    assert question(unasked).startswith("Which base, decode.batch and l2_mib minimize ")
 
 
 def test_notes_say_prices_and_what_the_baseline_is(result: dse.SweepResult):
