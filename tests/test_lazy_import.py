@@ -32,6 +32,12 @@ def test_sheets_and_schema_are_shown_without_the_models():
     assert not {"jax", "numpy", "pandas"} & set(heavy_after(statement))
 
 
+def test_a_run_needs_no_library_of_tables_plots_or_searches():
+    loaded = heavy_after("import dse.cli.kernels, dse.evaluate.run, dse.reports.run.notes, dse.reports.run.terminal")
+    assert "jax" in loaded
+    assert not {"pandas", "optuna", "plotly", "pyarrow", "optax"} & set(loaded)
+
+
 @pytest.mark.parametrize("table", ["gpus", "schema", "spaces", "engines", "columns"])
 def test_tables_are_shown_without_the_models(table):
     statement = f"from dse.cli import run_command; assert run_command(['show', '{table}', '--json']) == 0"

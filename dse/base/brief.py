@@ -2,10 +2,12 @@
 
 from collections.abc import Mapping
 from html import escape
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import equinox as eqx
-import pandas as pd
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 MOST = 5
 """Sentences that are shown of a list."""
@@ -38,6 +40,6 @@ def some_of(sentences: list[str]) -> list[str]:
     return [*sentences[:MOST], *([f"... {more} more of sentences()"] if more > 0 else [])]
 
 
-def with_table(record: Any, table: pd.DataFrame) -> str:
+def with_table(record: Any, table: "pd.DataFrame") -> str:
     """Return a record's short text and a table of it as HTML, cut as pandas' options say."""
     return f"<pre>{escape(repr(record))}</pre>{table._repr_html_() or ''}"

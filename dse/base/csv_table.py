@@ -7,12 +7,15 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 
 from dse.base.errors import InputError, accepted
 from dse.base.text_file import TABLE, parsing, read_text
+
+if TYPE_CHECKING:
+    import pandas as pd  # imported where a table is read: most commands read none
 
 MICROSECONDS = "latency_us (microseconds)"
 OTHER_UNITS = {
@@ -39,12 +42,14 @@ NAMED = 5
 """Lines of a table that a refusal names beside the first."""
 
 
-def read_csv(path: Path, rows: int | None = None, words: Iterable[str] = ()) -> pd.DataFrame:
+def read_csv(path: Path, rows: int | None = None, words: Iterable[str] = ()) -> "pd.DataFrame":
     """Return a table, or its first ``rows``, names without blanks around them; ``words``: columns that are no numbers.
 
     Raises InputError where there is no file or no table in it, a column stands twice or a row has more cells than the
     header: empty ones are passed over, such as a comma at the end of each row leaves.
     """
+    import pandas as pd
+
     text = csv_text(path)
     try:
         names = _checked_header(path, text)
@@ -64,11 +69,13 @@ def read_csv(path: Path, rows: int | None = None, words: Iterable[str] = ()) -> 
         raise InputError(f"{path}: is no CSV table: {' '.join(str(error).split())}") from None
 
 
-def read_table_file(path: Path, rows: int | None = None) -> pd.DataFrame:
+def read_table_file(path: Path, rows: int | None = None) -> "pd.DataFrame":
     """Return a table, or its first ``rows``: Parquet where its file's name says so, else CSV (:func:`read_csv`)."""
     path = Path(path)
     if path.suffix != PARQUET:
         return read_csv(path, rows)
+    import pandas as pd
+
     try:
         frame = pd.read_parquet(path)
     except FileNotFoundError:
@@ -168,22 +175,24 @@ def refuse_separators(path: Path, columns: Iterable[object]) -> None:
             raise InputError(f"{path}: its columns stand apart by {called}; give commas (and decimal points)")
 
 
-def numbers(path: Path, frame: pd.DataFrame, column: str) -> np.ndarray:
+def numbers(path: Path, frame: "pd.DataFrame", column: str) -> np.ndarray:
     """Return a column as numbers (rows,), nan where a cell is empty; raises InputError at a word."""
+    import pandas as pd
+
     found = pd.to_numeric(frame[column], errors="coerce")
     wrong = (found.isna() & frame[column].notna()).to_numpy()
     refuse_cells(path, column, frame[column].to_numpy(object), wrong, "give a number")
     return found.to_numpy(float)
 
 
-def times_us(path: Path, frame: pd.DataFrame) -> np.ndarray:
+def times_us(path: Path, frame: "pd.DataFrame") -> np.ndarray:
     """Return the column ``latency_us`` [us] (rows,), nan where a cell is empty; raises InputError at no time."""
     time = numbers(path, frame, "latency_us")
     refuse_cells(path, "latency_us", time, (time <= 0) | np.isinf(time), "give a positive time")
     return time
 
 
-def refuse_units(path: Path, columns: pd.Index) -> None:
+def refuse_units(path: Path, columns: "pd.Index") -> None:
     """Raise InputError at a column of OTHER_UNITS, unless the right one stands beside it."""
     lower = {other.lower(): instead for other, instead in OTHER_UNITS.items()}
     for column in columns:

@@ -1,11 +1,11 @@
 """One workload on one GPU, kernel by kernel: time and power."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from math import inf
+from functools import cached_property
+from math import fsum, inf
 from pathlib import Path
-from typing import Any
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any
 
 from dse.base.brief import block, with_table
 from dse.base.errors import InputError, expect, expect_one_of
@@ -31,6 +31,9 @@ from dse.workload.parse import FORMS
 from dse.workload.target import Target
 from dse.workload.workload import Workload
 
+if TYPE_CHECKING:
+    import pandas as pd  # imported where a table is asked for: it takes longer than a run's kernels
+
 NOT_USED = "not used"
 """What a kernel is bound by that the form chosen on the design does not have."""
 
@@ -39,7 +42,7 @@ NOT_USED = "not used"
 class RunResult:
     """The answer for one design.
 
-    ``kernels``: a row an operator, with times of 0 and bound by NOT_USED where the chosen form has it not: phase, name,
+    ``rows``: one an operator, with times of 0 and bound by NOT_USED where the chosen form has it not: phase, name,
     class, shape, the chosen implementation, repeats, cycles and time of one launch [us] and of all repeats [ms] at the
     clock that the power limit leaves, share of the phase, achieved rate [TFLOP/s] and DRAM bandwidth [GB/s], board
     power if nothing limited it [W], the cause that costs most, and the stack [ms]. ``watts``: mean board power of each
@@ -53,7 +56,7 @@ class RunResult:
     workload: Workload
     model: TimingModel
     power: PowerChoice
-    kernels: pd.DataFrame
+    rows: Sequence[Mapping[str, Any]] = field(repr=False)
     watts: dict[str, dict[str, float]]
     metrics: dict[str, Quantity]
     waits: dict[str, float] = field(default_factory=dict)
@@ -64,15 +67,26 @@ class RunResult:
             self,
             f"{self.workload.description} on {self.gpu.title}",
             ", ".join(f"{name}={value:.4g}" for name, (value, _) in self.metrics.items()),
-            f"{len(self.kernels)} kernels; timing model {type(self.model).__name__}, calibration {self.calibration}",
+            f"{len(self.rows)} kernels; timing model {type(self.model).__name__}, calibration {self.calibration}",
         )
 
     def _repr_html_(self) -> str:
         return with_table(self, self.kernels)
 
-    def to_frame(self) -> pd.DataFrame:
-        """Return the kernels, a row an operator."""
+    @cached_property
+    def kernels(self) -> "pd.DataFrame":
+        """The kernels, a row an operator: a table of :attr:`rows`."""
+        import pandas as pd
+
+        return pd.DataFrame(self.rows)
+
+    def to_frame(self) -> "pd.DataFrame":
+        """Return :attr:`kernels`."""
         return self.kernels
+
+    def rows_of(self, phase: str) -> list[Mapping[str, Any]]:
+        """Return the rows of a phase."""
+        return [row for row in self.rows if row["phase"] == phase]
 
     @property
     def calibration(self) -> str:
@@ -82,8 +96,8 @@ class RunResult:
     def stack(self, phase: str) -> dict[str, float]:
         """Return the stack of a phase [ms], causes that cost nothing left out; InputError where it is none of them."""
         expect_one_of("phase", phase, [p.name for p in self.workload.phases])
-        rows = self.kernels[self.kernels["phase"] == phase]
-        sums = {cause: float(rows[f"{cause}_ms"].sum()) for cause in CAUSES}
+        rows = self.rows_of(phase)
+        sums = {cause: fsum(row[f"{cause}_ms"] for row in rows) for cause in CAUSES}
         sums |= {HOST: self.waits[phase]} if phase in self.waits else {}
         return {cause: value for cause, value in sums.items() if value > 0}
 
@@ -142,7 +156,7 @@ class RunResult:
             "stack_ms": {phase.name: self.stack(phase.name) for phase in self.workload.phases},
             "power_calibration": self.power.model.calibration,
             "power_w": self.watts,
-            "kernels": self.kernels.to_dict("records"),
+            "kernels": list(map(dict, self.rows)),
         }
 
 
@@ -172,16 +186,14 @@ def run(
     result = evaluation.on_gpu(sheet.record())
     _check_kernels(sheet, workload, result.timing)
     _check_power(sheet, workload, result.phases, power)
-    kernels = pd.DataFrame([_row(result, k) for k in range(len(workload.operators))])
     waits = {p.name: result.waits(p.name, 0) / MEGA for p in workload.phases if HOST in result.phases[p.name].stack}
-    idle = kernels["phase"].map(lambda name: waits.get(name, 0.0))
-    kernels.insert(7, "share", kernels["time_ms"] / (kernels.groupby("phase")["time_ms"].transform("sum") + idle))
+    rows = _with_shares([_row(result, k) for k in range(len(workload.operators))], waits)
     watts = {
         name: {component: float(value[0]) for component, value in phase.power.breakdown().items()}
         for name, phase in result.phases.items()
     }
     ends = limit_ends(evaluation, result, power)
-    return RunResult(sheet, workload, model, power, kernels, watts, _metrics(result, sheet), waits, ends)
+    return RunResult(sheet, workload, model, power, rows, watts, _metrics(result, sheet), waits, ends)
 
 
 def model_of(
@@ -270,6 +282,7 @@ def _row(result: WorkloadResult, k: int) -> dict[str, Any]:
         "implementation": ran.label,
         "repeats": operator.repeats,
         "cycles": float(result.settled.cycles[0, k]),
+        "share": 0.0,  # known when the rows of all kernels are
         "time_us": total,
         "time_ms": total * operator.repeats / 1e3,
         "tflops": 2 * float(ran.kernel.fma) / total * 1e-6,
@@ -279,6 +292,13 @@ def _row(result: WorkloadResult, k: int) -> dict[str, Any]:
         **{f"{cause}_ms": value * operator.repeats / 1e3 for cause, value in us.items()},
     }
     return row | dict.fromkeys(_measured(row), 0.0) | {"bound_by": NOT_USED} if is_nothing(ran) else row
+
+
+def _with_shares(rows: Sequence[dict[str, Any]], waits: Mapping[str, float]) -> list[dict[str, Any]]:
+    """Return the rows with the share that each has of its phase, waits included."""
+    phases = {row["phase"] for row in rows}
+    whole = {name: fsum(r["time_ms"] for r in rows if r["phase"] == name) + waits.get(name, 0.0) for name in phases}
+    return [row | {"share": row["time_ms"] / whole[row["phase"]]} for row in rows]
 
 
 def _measured(row: dict[str, Any]) -> list[str]:

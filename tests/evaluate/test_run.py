@@ -22,6 +22,14 @@ def test_dollars_are_the_price_of_the_hours_that_tokens_take(workload: str) -> N
     assert run.summary()["price"] == {"usd_per_hour": 2.5, "list": "given", "assumed": False}
 
 
+def test_the_table_of_kernels_is_its_rows_whose_shares_are_those_of_a_phase() -> None:
+    run = dse.run("h100_sxm", DECODE, "roofline")
+    assert run.kernels.to_dict("records") == run.rows == run.summary()["kernels"]
+    assert [*run.kernels.columns[6:8]] == ["cycles", "share"]
+    assert sum(row["share"] for row in run.rows_of("decode")) == pytest.approx(1.0, rel=1e-12)
+    assert run.rows_of("prefill") == []
+
+
 def test_the_list_of_a_price_is_told_and_one_of_none_is_assumed() -> None:
     listed, unlisted = (dse.run(gpu, DECODE, "roofline").price for gpu in ("h200", "rtx_5090"))
     assert listed and unlisted

@@ -1,5 +1,7 @@
 """Notes on the metrics of a run: what their intervals cover and leave out."""
 
+from math import fsum
+
 from dse.base.error_interval import SHARE
 from dse.evaluate.limit_ends import CLOCK
 from dse.evaluate.metric_error import CALIBRATED, WITHOUT_EXPERTS, uncovered_types
@@ -46,7 +48,7 @@ def run_notes(result: RunResult) -> list[str]:
     workload = result.workload
     lines += filter(None, [_throttling(result), workload.caution, workload.static_batch, pins_note(numbers)])
     bandwidth = numbers["dram_bandwidth_gbs"]
-    if (result.kernels["dram_gbs"] > ROUNDED * bandwidth).any():
+    if any(row["dram_gbs"] > ROUNDED * bandwidth for row in result.rows):
         lines.append(f"kernels take more than the DRAM's {bandwidth:,.0f} GB/s: {_beyond_dram(result)}")
     return lines
 
@@ -115,9 +117,9 @@ def interval_notes(result: RunResult) -> list[str]:
     states = [(begins, STATES) for begins in ("delta_", "state_", "index_", "conv_")]
     experts = [(EXPERT, "kernels of experts")] if any(error.scope in WITHOUT_EXPERTS for error in errors) else []
     for begins, what in (*experts, (LATENT, "latent attention"), *states):
-        rows = result.kernels[result.kernels["kernel"].str.startswith(begins)]
-        rows = rows[~rows["implementation"].map(_fitted_latent).astype(bool)]
-        shares += [(share, str(name), what) for name, share in rows.groupby("phase")["share"].sum().items()]
+        rows = [r for r in result.rows if r["kernel"].startswith(begins) and not _fitted_latent(r["implementation"])]
+        for name in sorted({row["phase"] for row in rows}):
+            shares.append((fsum(row["share"] for row in rows if row["phase"] == name), name, what))
     parts = [f"{share:.1%} of {name} is {what}".replace("%", " %") for share, name, what in shares if share > 0]
     scopes = dict.fromkeys(error.scope for error in errors if error.scope)
     if not scopes:  # nothing else says so

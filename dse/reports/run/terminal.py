@@ -1,8 +1,9 @@
 """``dse run`` in the terminal: the answer, the stack, the watts, and the kernels with their share."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from math import fsum
+from typing import Any
 
-import pandas as pd
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -30,7 +31,7 @@ def print_run(result: RunResult, console: Console) -> None:
     for line in run_notes(result):
         say(console, line, "dim")
     for phase in result.workload.phases:
-        rows = result.kernels[result.kernels["phase"] == phase.name]
+        rows = result.rows_of(phase.name)
         console.print()
         console.print(_stack(phase.name, result.stack(phase.name)))
         console.print()
@@ -69,10 +70,10 @@ def _shares(title: str, what: str, unit: str, values: dict[str, float], meanings
     return table
 
 
-def _kernels(phase: str, rows: pd.DataFrame, width: int, waits: float) -> Table:
+def _kernels(phase: str, rows: Sequence[Mapping[str, Any]], width: int, waits: float) -> Table:
     """The kernels of a phase, and how long the GPU ``waits`` beside [ms]; a narrow terminal gets the columns that
     matter most, never cut ones."""
-    columns: dict[str, tuple[Callable[[dict], str], int]] = {
+    columns: dict[str, tuple[Callable[[Mapping[str, Any]], str], int]] = {
         "kernel": (lambda row: row["kernel"], 0),
         "shape": (lambda row: row["shape"], 196),
         "implementation": (lambda row: row["implementation"], 144),
@@ -89,10 +90,12 @@ def _kernels(phase: str, rows: pd.DataFrame, width: int, waits: float) -> Table:
     for name in shown:
         text = name in ("kernel", "shape", "implementation", "bound by")
         table.add_column(name, justify="left" if text else "right", no_wrap=True)
-    for row in rows[rows["bound_by"] != NOT_USED].to_dict("records"):
+    for row in rows:
+        if row["bound_by"] == NOT_USED:
+            continue
         table.add_row(*(Text(cell(row)) for cell in shown.values()))
     if waits > 0:
-        share = waits / (waits + rows["time_ms"].sum())
+        share = waits / (waits + fsum(row["time_ms"] for row in rows))
         last = {
             "kernel": "none: the GPU waits",
             "runs": "1",
