@@ -4,9 +4,12 @@ The public names are loaded on first use (PEP 562), so that ``import dse`` impor
 """
 
 from importlib import import_module
+from time import time_ns as _now_ns
 from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
+
+_IMPORTED_NS = _now_ns()  # before any other module of the package (dse.base.kept_programs)
 
 _HOME = {
     "InputError": "dse.base.errors",

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from jaxtyping import install_import_hook
 
+from dse.base import user_cache
 from tests import not_run
 
 SHAPES_CHECKED = ("dse.hardware.gpu", "dse.power.power", "dse.timing.timing")
@@ -47,6 +48,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.nodeid in listed:
             item.add_marker(pytest.mark.slow)
+
+
+@pytest.fixture(autouse=True)
+def _store_closed() -> Iterator[None]:
+    """Close the store that a command opened in this process: a test may change the code of the next programs."""
+    yield
+    user_cache.STORE.close()
 
 
 def _hear_signals() -> None:

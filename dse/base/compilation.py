@@ -13,13 +13,14 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache, wraps
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import equinox as eqx
 import jax
 import numpy as np
 
-from dse.base.user_cache import cache_folder
+from dse.base.kept_programs import kept_or_traced
+from dse.base.user_cache import STORE, cache_folder
 
 T = TypeVar("T")
 B = TypeVar("B")
@@ -65,11 +66,7 @@ def _filter_jit(function: Callable[..., T], options: Callable[[], Options | None
     def program() -> Callable[..., T]:
         return eqx.filter_jit(function, compiler_options=options())  # pyright: ignore[reportCallIssue]
 
-    @wraps(function)
-    def call(*arguments: Any) -> T:
-        return program()(*arguments)
-
-    return call
+    return wraps(function)(kept_or_traced(function, options, lambda *arguments: program()(*arguments)))
 
 
 def filled_up(batch: B, least: int = LEAST_BATCH) -> B:
@@ -115,6 +112,7 @@ def cache_compilations() -> None:
     folder = cache_folder()
     if folder is None:
         return
+    STORE.open(folder / "programs")
     warnings.filterwarnings("ignore", "Error (reading|writing) persistent compilation cache")
     jax.config.update("jax_compilation_cache_dir", str(folder / "compiled"))
     jax.config.update("jax_persistent_cache_min_compile_time_secs", WORTH_KEEPING)
