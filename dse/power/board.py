@@ -12,6 +12,7 @@ from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp
+import numpy as np
 from jax import Array
 
 from dse.base.constants import constant
@@ -185,7 +186,8 @@ class BoardPower(PowerModel):
     def drawing(self, factor: float) -> "BoardPower":
         """Return the model of boards that settle as if they drew ``factor`` times as much [1]: their limit is that much
         nearer."""
-        return replace(self, cap_share=self.cap_share / factor)
+        # In NumPy, whose quotient is the same: JAX would compile a program for it.
+        return replace(self, cap_share=np.asarray(self.cap_share) / factor)
 
     def limit(self, gpu: Gpu) -> Array:
         """Return the power at which the board settles [W]: a little under its limit."""

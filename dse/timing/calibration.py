@@ -20,7 +20,7 @@ from dse.base.error_interval import ErrorInterval
 from dse.base.errors import InputError, accepted
 from dse.base.package_tables import read_table
 from dse.base.toml_file import check_format, coefficient, read_toml, refuse_keys
-from dse.base.user_cache import read_tomls
+from dse.base.user_cache import STORE, read_tomls
 from dse.hardware.own_gpus import TABLE as OWN_GPUS
 from dse.hardware.own_gpus import matching_name, preset_of, read_own, sheets_of
 from dse.hardware.presets import GpuSheet, find_preset, gpu_index
@@ -209,19 +209,21 @@ def load_timing_calibration(path_or_name: str | Path, where: str = "calibration"
 
     Raises InputError naming file, key, value and remedy.
     """
-    path, file = Path(path_or_name), Path(path_or_name).name
-    if path.suffix != ".toml":
-        file = ""
-        shipped = shipped_calibrations()
-        if str(path_or_name) not in shipped:
-            hint = accepted(str(path_or_name), shipped)
-            raise InputError(
-                f"{where}: no calibration is called {str(path_or_name)!r}; {hint} (or the path of a .toml)"
-            )
-        path = shipped[str(path_or_name)]
+    name, shipped = str(path_or_name), shipped_calibrations()
+    if Path(name).suffix == ".toml":
+        return _read(Path(name), Path(name).name)
+    if name not in shipped:
+        raise InputError(
+            f"{where}: no calibration is called {name!r}; {accepted(name, shipped)} (or the path of a .toml)"
+        )
+    return STORE.made(f"timing calibration {name}", lambda: _read(shipped[name], ""))
+
+
+def _read(path: Path, file: str) -> TimingCalibration:
+    """Read a GPU's calibration; ``file``: what one that is not shipped is called."""
     own = _calibration(path, read_toml(path))
     _refuse_shared(path, own.name)
-    shipped = {name: implementation_calibration(name) for name in shipped_implementations()}
+    shipped = _implementations()
     others = shipped | {name: _with_unseen(fit, shipped[name]) for name, fit in own.fits.items()}
     told = ", ".join(filter(None, (own.model.calibrated_on, file)))  # a file of one's own is not taken for the shipped
     model = composed(others, own, told)
@@ -275,13 +277,15 @@ def _errors(calibration: TimingCalibration) -> ErrorInterval | None:
 @cache
 def implementation_calibration(name: str) -> TimingCalibration:
     """Read the shipped calibration of an implementation."""
-    return _calibration(shipped_implementations()[name], _implementation_records()[name])
+    path = shipped_implementations()[name]
+    return _calibration(path, read_toml(path))
 
 
 @cache
-def _implementation_records() -> dict[str, dict[str, Any]]:
-    """The contents of all shipped calibrations of implementations: a timing model holds a coefficient of each."""
-    return read_tomls("implementations", shipped_implementations())
+def _implementations() -> dict[str, TimingCalibration]:
+    """The shipped calibrations of all implementations: a timing model holds a coefficient of each."""
+    paths = shipped_implementations()
+    return {name: _calibration(paths[name], content) for name, content in read_tomls("implementations", paths).items()}
 
 
 def composed(others: Mapping[str, TimingCalibration], own: TimingCalibration, name: str) -> Amali:
