@@ -209,7 +209,7 @@ def _described(leaf: Any) -> Hashable:
     if not eqx.is_array(leaf):
         return type(leaf), leaf
     if not isinstance(leaf, jax.Array):
-        return leaf.shape, leaf.dtype, False
+        return leaf.shape, jax.dtypes.canonicalize_dtype(leaf.dtype), False  # as JAX takes it: 64 bits may be 32
     if isinstance(leaf, Tracer) or leaf.devices() != _devices():
         raise NotKeptError
     return leaf.shape, leaf.dtype, leaf.aval.weak_type  # pyright: ignore[reportAttributeAccessIssue]

@@ -170,6 +170,13 @@ def test_settings_of_jax_are_in_the_key(folder, setting):
     assert equal(again, narrow)
 
 
+def test_numbers_of_64_bits_are_those_of_32_where_jax_takes_them_so(folder):
+    narrow, _ = answer(MODEL, X, True)
+    wide, traced = answer(Model(np.float64(0.7), MODEL.law), X.astype(float), True)
+    assert not traced
+    assert equal(wide, narrow)
+
+
 @pytest.mark.parametrize("name", ["XLA_FLAGS", "EQX_ON_ERROR"])
 def test_flags_and_the_processor_are_in_the_key(folder, monkeypatch, name):
     answer(MODEL, X, True)
