@@ -227,6 +227,7 @@ def _check_memory(sheet: GpuSheet, workload: Workload) -> None:
             f"{workload.name}: needs {memory.total / GIGA:.1f} GB{gpus} (weights {memory.weights / GIGA:.1f}, KV cache "
             f"{memory.kv / GIGA:.1f}, activations {memory.activations / GIGA:.1f}), {sheet.title} has {have:g} GB; "
             "give more GPUs (tp), a smaller batch or context, or a narrower data type"
+            + (f" ({workload.caution})" if workload.caution else "")
         )
 
 

@@ -18,7 +18,7 @@ from dse.workload.media import MEDIA_KEYS, media_of, refuse_short
 from dse.workload.networks.degrees import DEGREE_KEYS, degrees
 from dse.workload.networks.encoder import ENCODE
 from dse.workload.networks.language_model import Serving, llm_workload
-from dse.workload.networks.names import load_network, relative_to, stated_types
+from dse.workload.networks.names import checkpoint_name, load_network, relative_to, stated_types
 from dse.workload.networks.network import networks
 from dse.workload.operator import FOREVER, Operator
 from dse.workload.operators.attention_library import attention_libraries
@@ -206,7 +206,21 @@ def _llm(name: str, settings: dict[str, str], where: str, target: Target | None)
         **degrees(network, settings, batch, where),
         **media,
     )
-    return llm_workload(network, serving, where, target if engine is None else _served(target or Target(), engine))
+    found = llm_workload(network, serving, where, target if engine is None else _served(target or Target(), engine))
+    if types or phase == ENCODE:
+        return found
+    return replace(found, caution="; ".join(filter(None, [_untold_types(name), found.caution])))
+
+
+def _untold_types(name: str) -> str:
+    """That a shipped network is published in narrower types than bf16, "" where it is not."""
+    published = checkpoint_name(name)
+    if not published:
+        return ""
+    return (
+        f"no type is given, so that weights are bf16; the published checkpoint is {published}, which "
+        f"dtype={published} times"
+    )
 
 
 def _served(target: Target, engine: Engine) -> Target:

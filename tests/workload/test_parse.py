@@ -8,6 +8,7 @@ import pytest
 from dse.base.errors import InputError
 from dse.hardware.presets import preset_sheet
 from dse.measured.row_shape import product_of
+from dse.workload.networks.names import checkpoint_name
 from dse.workload.parse import load_workload
 from dse.workload.target import Target
 
@@ -252,3 +253,25 @@ def test_a_workload_is_shown_by_what_it_runs_and_needs():
 def test_arguments_of_another_type_are_refused(arguments, sentence):
     with pytest.raises(InputError, match=f"^{sentence}"):
         load_workload(*arguments)
+
+
+@pytest.mark.parametrize(
+    ("text", "published"),
+    [
+        ("gpt_oss_20b:batch=1,context=128", "w4a16_mxfp4"),
+        ("deepseek_v3:phase=prefill,prompt=128", "fp8_block"),
+        ("gpt_oss_20b:batch=1,context=128,dtype=bf16", ""),
+        ("gpt_oss_20b:batch=1,context=128,weights=mxfp4", ""),
+        ("llama3_8b:batch=1,context=128", ""),
+    ],
+)
+def test_a_network_that_is_published_in_narrower_types_says_so_where_none_is_given(text, published):
+    caution = load_workload(text).caution
+    assert ("no type is given" in caution) == bool(published)
+    assert f"the published checkpoint is {published}, which dtype={published} times" in caution or not published
+
+
+def test_every_published_type_is_a_type_of_a_workload():
+    for name in ("gpt_oss_20b", "devstral_small_2"):
+        published = checkpoint_name(name)
+        assert not load_workload(f"{name}:context=128,dtype={published}").caution

@@ -104,13 +104,21 @@ def stated_types(name_or_path: str) -> StatedTypes:
     return types_of_name(name_or_path) if path is None else types_of_file(path)
 
 
+def checkpoint_name(name_or_path: str) -> str:
+    """Return the pair of types that a shipped network is published in, "" where that is 16 bits or a file's to say."""
+    if _config_path(name_or_path) is not None:
+        return ""
+    name = load_network(name_or_path).name
+    return next(row["checkpoint"] for row in read_table("networks/networks.csv") if row["network"] == name)
+
+
 def checkpoint_precision(name_or_path: str) -> tuple[Precision | None, str]:
     """Return the types of a network's published checkpoint and how it calls them; None where no pair of types is that
     of all its weights, "" where it is not quantised."""
     path = _config_path(name_or_path)
     if path is None:
-        row = next(r for r in read_table("networks/networks.csv") if r["network"] == load_network(name_or_path).name)
-        return precision(name_or_path, row["checkpoint"] or "bf16"), row["checkpoint"]
+        published = checkpoint_name(name_or_path)
+        return precision(name_or_path, published or "bf16"), published
     stated = types_of_file(path)
     if stated.method and not stated.settings:
         return None, stated.method
