@@ -21,7 +21,8 @@ from dse.timing.discrepancy import SIZES, Points
 
 def print_power_fit(answer: Answer, console: Console) -> None:
     """Print the models with their errors, the coefficients, and their notes."""
-    say(console, f"{answer.table}: {answer.rows} rows, {answer.kind}", "bold")
+    of_all = f" of {answer.rows + sum(answer.skipped.values()):,}" if answer.skipped else ""
+    say(console, f"{answer.table}: {answer.rows:,}{of_all} rows fitted, {answer.kind}", "bold")
     if answer.verdict:
         say(console, answer.verdict)
     say(console, f"prior strength {answer.strength:g}, by {answer.strength_by}\n")
@@ -138,13 +139,13 @@ def _models(models: list[dict[str, Any]]) -> Table:
 
 
 def _coefficients(rows: list[Coefficient]) -> Table:
-    table = plain_table("coefficients")
+    table = plain_table("coefficients (prior: the rows do not identify it, the value is mostly the prior's)")
     table.add_column("name", no_wrap=True)
     for name in ("value", "unit", "2.5 %", "97.5 %", "data %"):
         table.add_column(name, justify="right", no_wrap=True)
     table.add_column("")
     for c in rows:
-        words = "" if c.identified else "not identified: mostly the prior"
+        words = "" if c.identified else "prior"
         cells = (f"{c.value:.4g}", c.unit, f"{c.low:.4g}", f"{c.high:.4g}", f"{100 * c.share:.0f}")
         table.add_row(c.name, *cells, words, style=None if c.identified else "dim")
     return table
