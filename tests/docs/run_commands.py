@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 import tempfile
+from argparse import ArgumentParser
 from pathlib import Path
 
 from tests.docs.test_readme import PAGES, ROOT, commands
@@ -97,7 +98,11 @@ def run(words: list[str], folder: Path) -> bool:
 
 def main() -> None:
     """Run the pages that are named."""
-    named = sys.argv[1:]
+    known = ArgumentParser("python -m tests.docs.run_commands", description=__doc__)
+    known.add_argument("pages", nargs="*", metavar="PAGE", help="the name of a page, as sweeps.md; all by default")
+    named = known.parse_args().pages
+    if unknown := set(named) - {page.name for page in PAGES}:
+        known.error(f"no page is called {', '.join(sorted(unknown))}")
     failed = []
     for page in PAGES:
         if page.name != "CONTRIBUTING.md" and (not named or page.name in named):
