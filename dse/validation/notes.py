@@ -20,7 +20,9 @@ from dse.power.throttles import OPEN, YES
 from dse.timing.calibration import MATRIX
 from dse.validation.baselines import roofline_notes
 from dse.validation.group_errors import of_no_release
+from dse.workload.implementation import KINDS
 from dse.workload.networks.names import network_of
+from dse.workload.operators.expert_products import EXPERTS
 from dse.workload.serving_engine import COSTS, SHARED, Engine, Fitted, engine_of, fitted_elsewhere
 
 HOST = "whole networks: kernels at the sheet's clock, in the power limit, and what an engine's host adds"
@@ -83,6 +85,10 @@ def _notes_of_device(rows: pd.DataFrame, used: DeviceModel, predictor: Predictor
     if len(unnamed):
         costs = ", ".join(sorted(set(unnamed["implementation"])))
         notes.append(f"{device}: {len(unnamed)} products name no release of a framework (impl=): costs of {costs}")
+    mixtures = part[[KINDS.get(str(name)) == EXPERTS for name in part["implementation"]]]
+    for dtype, mine in mixtures.groupby("dtype"):
+        costs = ", ".join(sorted(set(mine["implementation"])))
+        notes.append(f"{device}: {len(mine)} mixtures in {dtype} have the costs of {costs}")
     bare = [f"{op} {dtype} of {name}" for name, op, dtype in kinds if not used.calibration.covers(name, op, dtype)]
     if bare:
         notes.append(f"{device}: uncalibrated: {', '.join(bare)} (the calibration was fitted on other rows)")

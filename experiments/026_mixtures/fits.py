@@ -1,7 +1,7 @@
 """Fits of mixtures of experts: an implementation a framework's release and type, its products and passes together."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import jax
@@ -11,22 +11,25 @@ import pandas as pd
 from jax import Array
 from rows import Part
 
+from dse.base.package_tables import read_table
 from dse.calibration.losses import absolute, weighted_mean
 from dse.calibration.optimiser import descend
 from dse.calibration.timing.answer import TimingAnswer
-from dse.calibration.timing.fit import FIXED, NAMES, Determined, Priors, model_of, parameters, priors
+from dse.calibration.timing.fit import FIXED, NAMES, Determined, Priors, model_of, parameters, prior_values, priors
 from dse.calibration.timing.stages import StagedFit, errors_after
 from dse.evaluate.batching import over_arrays
 from dse.measured.table import OperatorTable
+from dse.timing.calibration import implementation_calibration
 from dse.timing.error_quantiles import ErrorQuantiles
 from dse.validation.error_quantiles import errors_of, seen, unseen
+from dse.workload.implementation import KINDS
 from dse.workload.operators.expert_products import COSTS, EXPERTS
 
 FREE = {p.name for p in parameters(EXPERTS) if p.stage != FIXED} - {"overhead_us"}
 """Costs of products that are fitted."""
 
 STARTS = {"launches": (6.0, 1.0, 40.0), "expert_waits": (0.05, 0.001, 1.0), "pair_waits": (0.5, 0.01, 20.0),
-          "stretch": (1.0, 0.3, 5.0), "unaligned": (3.0, 1.0, 12.0)}  # fmt: skip
+          "stretch": (1.2, 1.0, 5.0), "unaligned": (3.0, 1.0, 12.0)}  # fmt: skip
 """Costs of passes: where a fit starts, and their bounds."""
 
 SPREAD = 0.7
@@ -47,8 +50,22 @@ one reads weights at half a terabyte a second, on an H100 and an H200 alike."""
 OTHERS = 2
 """Implementations of the same type whose costs stand for those of a release or GPU that nobody measured."""
 
-TYPES = ("fp8_block", "fp8", "bf16")
+TYPES = ("fp8_block", "fp8", "bf16", "nvfp4", "int4", "mxfp4_mxfp8", "mxfp4")
 """Types in the names of implementations; the first that fits counts."""
+
+
+NEWEST = ("vllm_0_24", "sglang_0_5_14")
+"""Releases whose kernels of MXFP4 are known."""
+
+LIKE = {
+    **{f"experts_mxfp4_{one}_hopper": 2 * (f"experts_bf16_{one}_hopper",) for one in NEWEST},
+    **{
+        f"experts_mxfp4_mxfp8_{one}_blackwell": (f"experts_nvfp4_{one}_blackwell", f"experts_fp8_block_{one}_blackwell")
+        for one in NEWEST
+    },
+}
+"""Implementations of types whose families are all left out -> those whose costs they have, and whose share of the
+tensor cores' rate: of the same release, with as narrow weights, and multiplied in the same type."""
 
 
 @dataclass(frozen=True)
@@ -133,6 +150,18 @@ class MixtureAnswer(TimingAnswer):
         return [{"name": p.name, "value": self.fit.values[p.name], "unit": p.unit, "stage": p.stage} for p in known]
 
 
+def shipped_costs(name: str) -> Fitted:
+    """Return the costs of an implementation that stand in its files."""
+    row = next(r for r in read_table("calibration/expert_products.csv") if r["implementation"] == name)
+    products = prior_values(EXPERTS) | implementation_calibration(name).values
+    return Fitted({key: products[key] for key in NAMES}, {key: float(row[key]) for key in COSTS})
+
+
+def costs_like(costs: Fitted, rates: Fitted) -> Fitted:
+    """Return costs with the share of the tensor cores' rate that others have."""
+    return replace(costs, products=costs.products | {"tensor": rates.products["tensor"]})
+
+
 def answer_of(part: Part, costs: Fitted, others: Sequence[Fitted], table: OperatorTable) -> TimingAnswer:
     """Return the answer of a part, with the errors of its left-out rows under its own costs and those of ``others``."""
     us, out = predicted_us(part, costs), part.out
@@ -141,6 +170,7 @@ def answer_of(part: Part, costs: Fitted, others: Sequence[Fitted], table: Operat
     values = {name: value for name, value in costs.products.items() if name != "overhead_us"}
     judged = errors_of(part.table, us).assign(implementation=part.name, out=out)
     gpus = tuple(sorted(judged["gpu"].unique()))
+    unfitted = [] if count else list(judged["dtype"].unique())
     return MixtureAnswer(
         part.name,
         gpus,
@@ -149,7 +179,7 @@ def answer_of(part: Part, costs: Fitted, others: Sequence[Fitted], table: Operat
         int(out.sum()),
         {str(way): float(mean) for way, mean in part.table.groupby("harness")["overhead_us"].mean().items()},
         StagedFit(values, (stage,), Determined((), *(np.zeros(0) for _ in range(5))), us),
-        seen(judged[out], set(judged["way"]), gpus) + _elsewhere(part, others),
+        seen(judged[out], set(judged["way"]), gpus, unfitted) + _elsewhere(part, others),
         part.name,
     )
 
@@ -167,14 +197,25 @@ def _left_out(part: Part, us: np.ndarray) -> pd.DataFrame:
 
 def fitted(parts: Sequence[Part], table: OperatorTable) -> tuple[dict[str, TimingAnswer], dict[str, Fitted]]:
     """Fit every part; return the answers and the costs."""
-    costs = {part.name: fit(part) for part in parts}
+    costs = {part.name: fit(part) for part in parts if part.name not in LIKE}
+
+    def of(name: str) -> Fitted:
+        return costs[name] if name in costs else shipped_costs(name)
+
+    costs |= {part.name: costs_like(*map(of, LIKE[part.name])) for part in parts if part.name in LIKE}
     answers = {}
     for part in parts:
-        alike = [costs[p.name] for p in parts if p.name != part.name and type_of(p.name) == type_of(part.name)]
-        answers[part.name] = answer_of(part, costs[part.name], alike[:OTHERS], table)
+        experts = (name for name, kind in KINDS.items() if kind == EXPERTS and name != part.name)
+        alike = [name for name in experts if _kind(name) == _kind(part.name)]
+        answers[part.name] = answer_of(part, costs[part.name], list(map(of, alike[:OTHERS])), table)
         stage = answers[part.name].fit.stages[-1]
-        print(f"| {part.name} | {stage.rows} | {stage.fitted:.1f} | {stage.left_out:.1f} |", flush=True)
+        print(f"| {part.name} | {stage.rows} | {stage.fitted or 0.0:.1f} | {stage.left_out or 0.0:.1f} |", flush=True)
     return answers, costs
+
+
+def _kind(implementation: str) -> tuple[str, str]:
+    """The type and the generation of instructions of an implementation."""
+    return type_of(implementation), implementation.rpartition("_")[2]
 
 
 def type_of(implementation: str) -> str:

@@ -1,5 +1,6 @@
 """Rows of mixtures by the implementation that ran them: their two products, and what their passes take."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -31,13 +32,27 @@ from experiments import data
 
 TABLE, SOURCE = "aiconfigurator__moe", "aiconfigurator"
 
-DEVICES = {"H100-SXM5-80GB": "h100_sxm", "H200-SXM-141GB": "h200"}
+BLACKWELL = "B200-SXM"
+
+DEVICES = {"H100-SXM5-80GB": "h100_sxm", "H200-SXM-141GB": "h200", BLACKWELL: "b200"}
 
 OUTLIER = "outlier"
 """Word in the notes of rows that are 2.5 times as long as both neighbours of their sweep."""
 
 UNTUNED = r"impl=sglang-\S*flashinfer_cutlass"
 """Kernels of sglang for experts without a gate, which no tuning has chosen: four times slower than its others."""
+
+OTHERS = (
+    (BLACKWELL, "", r"sglang-0\.5\.14/sglang_fused_moe_triton"),
+    (BLACKWELL, "", r"vllm-0\.24\.0/\S*(?:flashinfer_cutlass|marlin)"),
+    (BLACKWELL, "w4a16_mxfp4", r"trtllm-|vllm-0\.19"),
+    ("H100|H200", "w4a16_mxfp4", r"trtllm-|vllm-0\.19|\S*marlin"),
+)
+"""Kernels that no record is of, by device, type and words after ``impl=``: those that a release runs for few networks,
+and those of MXFP4 that no record comes near."""
+
+ROUTES = r"impl=(?:sglang-0\.5\.14|vllm-0\.24\.0)/\S*flashinfer_trtllm"
+"""Kernels on a B200 that choose experts themselves, by groups where a network does: :func:`grouped`."""
 
 SORT, CHOICE = "expert_sort", "expert_choice"
 """Kernels whose time no fitted stretch changes; the first stands for the small passes, with launches and waits."""
@@ -75,12 +90,24 @@ class Part:
 
 
 def measured_rows() -> tuple[OperatorTable, pd.DataFrame]:
-    """Return the table and its rows of mixtures on DEVICES, without outliers."""
+    """Return the table and its rows of mixtures on DEVICES, without outliers and kernels that are of no record."""
     table = read_times(data.path(TABLE))
     frame = table.frame
     notes = frame["notes"].astype(str)
     kept = frame["op"].eq(MIXTURE) & frame["device"].isin(list(DEVICES))
-    return table, frame[kept & ~notes.str.contains(OUTLIER) & ~notes.str.contains(UNTUNED)].reset_index(drop=True)
+    kept &= ~notes.str.contains(OUTLIER) & ~notes.str.contains(UNTUNED)
+    kept &= ~(grouped(frame) & notes.str.contains(ROUTES) & frame["device"].eq(BLACKWELL))
+    for device, dtype, kernels in OTHERS:
+        there = frame["device"].str.contains(device) & frame["dtype"].str.contains(dtype)
+        kept &= ~(there & notes.str.contains(f"impl=(?:{kernels})"))
+    return table, frame[kept].reset_index(drop=True)
+
+
+def grouped(frame: pd.DataFrame) -> pd.Series:
+    """Return which rows call balanced what is not: a choice by groups (DeepSeek-V3: 4 of 8 groups of 32 experts) of
+    logits that are alike in every group takes the first groups, all of them of the first ranks."""
+    shape = frame["experts"].eq(256) & frame["topk"].eq(8) & frame["hidden"].eq(7168)
+    return shape & frame["distribution"].eq("balanced") & frame["moe_ep"].gt(1)
 
 
 def implementation_of(operators: Sequence[Operator]) -> str:
@@ -91,8 +118,8 @@ def implementation_of(operators: Sequence[Operator]) -> str:
     return name if KINDS[name] == EXPERTS else ""
 
 
-def parts_of(frame: pd.DataFrame) -> list[Part]:
-    """Return the rows of each implementation of experts."""
+def parts_of(frame: pd.DataFrame, only: str = "") -> list[Part]:
+    """Return the rows of each implementation of experts whose name has the expression ``only``."""
     sheets = {device: load_sheet(preset) for device, preset in DEVICES.items()}
     found: dict[str, list[tuple[Any, tuple[Operator, ...]]]] = {}
     way = protocol_of(SOURCE)
@@ -103,7 +130,7 @@ def parts_of(frame: pd.DataFrame) -> list[Part]:
         except InputError:
             continue
         name = implementation_of(operators)
-        if name:
+        if name and re.search(only, name):
             found.setdefault(name, []).append((row, operators))
     return [part_of(name, rows, sheets) for name, rows in found.items()]
 

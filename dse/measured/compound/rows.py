@@ -21,7 +21,9 @@ from dse.measured.protocol import Protocol, as_measured, protocol_of
 from dse.measured.protocol_overheads import overhead_of
 from dse.measured.timed_rows import NEVER_US, TimedRows, can_run, fastest_us
 from dse.timing.timing import TimingModel
+from dse.workload.implementation import IMPLEMENTATIONS, KINDS
 from dse.workload.operator import Operator
+from dse.workload.operators.expert_products import EXPERTS
 from dse.workload.target import Target
 
 COMPOUND = (MIXTURE, *MODULES, *SPARSE_MODULES, *COMPRESSED_MODULES)
@@ -103,8 +105,18 @@ def predicted_compound(model: TimingModel, rows: CompoundRows) -> tuple[pd.DataF
     us = np.where(can_run(kernels), kernels + rows.table["overhead_us"], NEVER_US)
     longest = [step.places[np.argmax(step.repeats * each[step.places])] for step in rows.steps]
     labels = [rows.operators.labels[places[i]] for i in longest]
-    names = rows.table["op"]
+    names = _implementations(rows, places)
     return rows.table.assign(predicted_us=us, shadow_us=0.0, kernel=labels, implementation=names, quantises=""), each
+
+
+def _implementations(rows: CompoundRows, places: np.ndarray) -> list[str]:
+    """The implementation of each row's products of experts, whose fit is of whole rows; else its operator."""
+    ran = np.asarray(rows.operators.kernels.implementation)[places].astype(int)
+    every = [{IMPLEMENTATIONS[i] for i in np.unique(ran[step.places])} for step in rows.steps]
+    return [
+        next((name for name in names if KINDS[name] == EXPERTS), str(op))
+        for names, op in zip(every, rows.table["op"], strict=True)
+    ]
 
 
 def parts_us(rows: CompoundRows, each: np.ndarray, row: int) -> Mapping[str, float]:

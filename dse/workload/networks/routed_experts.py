@@ -41,7 +41,8 @@ def routed_experts(
     products = mlp_products(
         step, "expert_", columns, gated, activation, rows.mean, rows.distinct, activated=passed, groups=rows
     )
-    yield from (_stretched(one, own) for one in products)
+    fused = own is not None and own.fuses
+    yield from (_stretched(one, own) for one in products if one.kind == "gemm" or not fused)
     yield from _sent(step, "expert_combine", rows, step.precision.output)
     yield _stretched(step.vector("combine_experts", "add", tokens, step.hidden, inputs=arrays), own)
 

@@ -16,24 +16,22 @@ ALIGNED = 16
 """Elements that a row of weights is a multiple of, where a kernel of Triton loads whole vectors of it."""
 
 
-ENDS = {"least_tokens": 0.0, "most_tokens": inf, "least_of_expert": 0.0, "most_of_expert": inf}
-"""Columns of the tokens for which a tile runs -> what an empty cell stands for."""
+SPANS = ("tokens", "of_expert", "pairs")
+"""What a tile is chosen by: tokens in all, these over the experts of a rank, and pairs of both over them. The table's
+columns ``least_`` and ``most_`` of each say for how many it runs; empty cells set no end."""
 
 
 class ExpertTile(NamedTuple):
-    """A tile that a library runs by ``warpgroup`` instructions or not, with more than ``least`` tokens and at most
-    ``most``, and the same of tokens over the experts of its rank."""
+    """A tile that a library runs by ``warpgroup`` instructions or not, with more than the least and at most the most of
+    each of SPANS."""
 
     tile: Tile
     warpgroup: bool
-    least: float
-    most: float
-    least_of_expert: float
-    most_of_expert: float
+    spans: tuple[tuple[float, float], ...]
 
-    def runs(self, tokens: float, of_expert: float) -> bool:
-        """Whether it runs for so many tokens in all, and over the experts."""
-        return self.least < tokens <= self.most and self.least_of_expert < of_expert <= self.most_of_expert
+    def runs(self, *numbers: float) -> bool:
+        """Whether it runs for so many of each of SPANS."""
+        return all(least < x <= most for (least, most), x in zip(self.spans, numbers, strict=True))
 
 
 class ExpertKernels(NamedTuple):
@@ -41,10 +39,11 @@ class ExpertKernels(NamedTuple):
     chooses among for shapes in its tables.
 
     ``strays``: pairs of experts of other ranks are computed, by the rank's first expert. ``gathers``: products gather
-    their rows themselves, and other passes go over all pairs of tokens that are met. ``launches`` [1] of choice,
-    sorting and other small passes; latencies of memory that these wait for, ``expert_waits`` [1/expert] and
-    ``pair_waits`` [1/1000 pairs]; ``stretch`` [1] of passes over activations; ``unaligned`` [1] of products down whose
-    rows of weights are no multiple of ALIGNED.
+    their rows themselves, and other passes go over all pairs of tokens that are met. ``fuses``: products up end with
+    the activation, which is no pass of its own. ``launches`` [1] of choice, sorting and other small passes; latencies
+    of memory that these wait for, ``expert_waits`` [1/expert] and ``pair_waits`` [1/1000 pairs]; ``stretch`` [1] of
+    passes over activations; ``unaligned`` [1] of products down whose rows of weights are no
+    multiple of ALIGNED.
     """
 
     implementation: str
@@ -52,6 +51,7 @@ class ExpertKernels(NamedTuple):
     tuned: tuple[ExpertTile, ...]
     strays: bool
     gathers: bool
+    fuses: bool
     launches: float
     expert_waits: float
     pair_waits: float
@@ -63,7 +63,8 @@ class ExpertKernels(NamedTuple):
         if rows.tuned and self.tuned:
             return list(self.tuned)
         tokens = rows.met if self.strays else rows.tokens
-        return [tile for tile in self.tiles if tile.runs(tokens, tokens / rows.local)]
+        of_expert = tokens / rows.local
+        return [tile for tile in self.tiles if tile.runs(tokens, of_expert, of_expert * rows.chosen)]
 
     def rows_of(self, rows: ExpertRows, width: int) -> ExpertRows:
         """Return the rows as this library computes them, of experts of ``width`` [element] on a rank."""
@@ -76,8 +77,8 @@ def _tiles() -> dict[str, tuple[ExpertTile, ...]]:
     found: dict[str, tuple[ExpertTile, ...]] = {}
     for row in read_table("calibration/expert_tiles.csv"):
         tile = Tile(*(int(row[name]) for name in ("rows", "columns", "warps", "depth", "stages")))
-        ends = (float(row[name] or no) for name, no in ENDS.items())
-        found[row["tiles"]] = (*found.get(row["tiles"], ()), ExpertTile(tile, row["warpgroup"] == "1", *ends))
+        spans = tuple((float(row[f"least_{name}"] or 0.0), float(row[f"most_{name}"] or inf)) for name in SPANS)
+        found[row["tiles"]] = (*found.get(row["tiles"], ()), ExpertTile(tile, row["warpgroup"] == "1", spans))
     return found
 
 
@@ -94,7 +95,7 @@ def _kernels() -> dict[tuple[str, str, str], dict[str, ExpertKernels]]:
     for row in read_table("calibration/expert_products.csv"):
         tuned = _tiles()[row["tuned_tiles"]] if row["tuned_tiles"] else ()
         numbers = (float(row[name]) for name in COSTS)
-        flags = row["strays"] == "1", row["gathers"] == "1"
+        flags = (row[name] == "1" for name in ("strays", "gathers", "fuses"))
         kernels = ExpertKernels(row["implementation"], _tiles()[row["tiles"]], tuned, *flags, *numbers)
         for activations in row["activations"].split(";"):
             for weights in row["weights"].split(";"):

@@ -150,9 +150,10 @@ def _candidates(
 ) -> tuple[Candidate, ...]:
     """The kernels of a product; kept, since the layers of a network and its steps repeat their products."""
     instructions = instructions_for(capabilities, warpgroup, gemm.compute)
-    # Kernels that widen experts' weights compute with warp-level instructions, on any GPU (vllm-project/vllm
-    # csrc/moe/marlin_moe_wna16: mma.m16n8k16).
-    if BITS[gemm.b] < BITS[gemm.compute] == 16 and gemm.groups:
+    experts = expert_kernels(gemm.a, gemm.b, capabilities, warpgroup, library.framework) if gemm.groups else None
+    # Kernels that widen experts' weights compute with warp-level instructions, on any GPU, unless a library's own
+    # tiles say otherwise (vllm-project/vllm csrc/moe/marlin_moe_wna16: mma.m16n8k16).
+    if BITS[gemm.b] < BITS[gemm.compute] == 16 and gemm.groups and experts is None:
         instructions = [instruction for instruction in instructions if not instruction.warpgroup]
     every = instructions
     if library.warpgroup_alone and any(instruction.warpgroup for instruction in instructions):
@@ -162,7 +163,6 @@ def _candidates(
     narrow = [narrow_kernels(gemm.a, gemm.b, one, library.framework) if single else None for one in generations]
     ran_as = SIMT if gemm.compute == "fp32" else library.ran_as(warpgroup)
     found: list[Candidate] = []
-    experts = expert_kernels(gemm.a, gemm.b, capabilities, warpgroup, library.framework) if gemm.groups else None
     if experts:  # of few rows a library may have warp-level kernels alone, on any GPU
         made = [
             tuple(one for i in those for one in _of_experts(gemm, i, experts, library))
@@ -190,7 +190,7 @@ def _of_experts(
     """The kernels of a library that has its own for a mixture's products. A compiler makes warp-level ones of all
     tiles, which run where a GPU has no others."""
     number, stretch = implementation_index(own.implementation), own.unaligned if gemm.k % ALIGNED else 1.0
-    for tile, warpgroup, *_ in own.tiles_of(gemm.groups) if gemm.groups else ():
+    for tile, warpgroup, _ in own.tiles_of(gemm.groups) if gemm.groups else ():
         if instruction.warpgroup and not warpgroup:
             continue
         made = _candidate(gemm, instruction, tile, 1, ALONE, library, number)

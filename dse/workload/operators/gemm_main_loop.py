@@ -104,7 +104,7 @@ def main_loop(types: Types, instruction: MatrixInstruction, tile: Tile, iteratio
     """Return one of ``iterations`` of a CTA of ``pair``, as a warp sees it."""
     fma = tile.rows * tile.columns * tile.depth / tile.warps
     load_bytes = stage_bytes(types, tile, pair) / tile.warps
-    widened = _widening_instructions(types, tile) + _promoting_instructions(types, instruction, tile)
+    widened = _widening_instructions(types, instruction, tile) + _promoting_instructions(types, instruction, tile)
     if instruction.warpgroup:
         matrix = fma / instruction_fma(instruction, types.compute, instruction_columns(tile))
         read = instruction.rows + instruction_columns(tile) / pair
@@ -161,9 +161,11 @@ def _chain(types: Types, instruction: MatrixInstruction, tile: Tile, fma: float)
     return steps / independent
 
 
-def _widening_instructions(types: Types, tile: Tile) -> float:
-    """ALU instructions a warp spends on widening weights: about 1.5 an element (shift, mask, convert and scale)."""
-    if types.b == types.compute or BITS[types.b] >= BITS[types.compute]:
+def _widening_instructions(types: Types, instruction: MatrixInstruction, tile: Tile) -> float:
+    """ALU instructions a warp spends on widening weights: about 1.5 an element (shift, mask, convert and scale). Of
+    scaled formats tcgen05 multiplies 8 bits with 4 as they are (PTX ISA, ``kind::mxf8f6f4``)."""
+    mixed = instruction is TCGEN05 and types.a == "mxfp8"
+    if types.b == types.compute or BITS[types.b] >= BITS[types.compute] or mixed:
         return 0.0
     return 1.5 * tile.columns * tile.depth / (32.0 * tile.warps)
 

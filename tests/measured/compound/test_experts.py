@@ -44,13 +44,36 @@ def test_narrow_types_read_fewer_bytes(dtype):
     assert narrow.cold_bytes < 0.55 * wide.cold_bytes
 
 
-def test_validated_rows_add_up_and_say_that_nothing_was_fitted(tmp_path):
-    table = pd.DataFrame([ROW | {"source": "aiconfigurator", "device": "H100-SXM5-80GB", "tokens": t, "latency_us": us}
+@pytest.mark.parametrize(("dtype", "passes"), [("nvfp4", 1), ("fp8_block", 2), ("int4_wo", 2)])
+def test_activations_are_in_the_products_of_trtllm_gen_but_in_blocks(dtype, passes):
+    made = expert_operators(SimpleNamespace(**ROW | {"dtype": dtype}), Target((10.0, 10.0)))
+    names = [o.name for o in made if o.kind != "gemm"]
+    assert [n for n in names if n in ("expert_silu", "combine_experts")] == ["expert_silu", "combine_experts"][-passes:]
+
+
+def validated(path, device, dtype="bf16"):
+    """The answer of a validation of four rows without a release."""
+    row = ROW | {"source": "aiconfigurator", "device": device, "dtype": dtype}
+    table = pd.DataFrame([row | {"tokens": t, "latency_us": us}
                           for t, us in ((16.0, 120.0), (4096.0, 900.0), (64.0, 150.0), (1024.0, 400.0))])  # fmt: skip
-    table.to_csv(tmp_path / "t.csv", index=False)
-    answer = validate_time(tmp_path / "t.csv")
+    table.to_csv(path / "t.csv", index=False)
+    return validate_time(path / "t.csv")
+
+
+def test_validated_rows_say_whose_costs_they_have_and_carry_its_interval(tmp_path):
+    dtype, costs = "nvfp4", "nvfp4_vllm_0_24_blackwell"
+    answer = validated(tmp_path, "B200-SXM", dtype)
+    assert set(answer.rows["implementation"]) == {f"experts_{costs}"}
+    assert any(f"4 mixtures in {dtype} have the costs of experts_{costs}" in note for note in answer.notes)
+    assert not any("uncalibrated" in note for note in answer.notes)
+    assert (answer.rows["low_us"] < answer.rows["predicted_us"]).all()
+    assert (answer.rows["high_us"] > answer.rows["predicted_us"]).all()
+
+
+def test_validated_rows_add_up_and_say_that_nothing_was_fitted(tmp_path):
+    answer = validated(tmp_path, "V100-SXM2-16GB", "fp16")
     assert len(answer.rows) == 4
     assert any("uncalibrated" in note and "moe" in note for note in answer.notes)
     for row in answer.document["worst"]:
         assert sum(row["stack_us"].values()) == pytest.approx(row["predicted_us"], rel=1e-3)
-    assert load_sheet("h100_sxm").title in str(answer.predictors[0].gpu)
+    assert load_sheet("v100_sxm2_16gb").title in str(answer.predictors[0].gpu)

@@ -2,27 +2,32 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from dse.base.package_tables import read_table
+from dse.hardware.presets import load_sheet
 from dse.timing.calibration import shipped_implementations
+from dse.timing.product_error import fitted_products
 from dse.workload.implementation import IMPLEMENTATIONS, KINDS
+from dse.workload.kernel import Kernel
 from dse.workload.operators.expert_products import EXPERTS, expert_kernels
 from dse.workload.operators.expert_rows import ExpertRows
 from dse.workload.operators.gemm import Gemm, gemm_operator
 from dse.workload.operators.gemm_library import TUNED, WARPGROUP_ALONE
 from dse.workload.parse import load_workload
 from dse.workload.target import Target
+from tests.timing.designs import CALIBRATED, TENSOR, evaluate
 
-HOPPER, AMPERE = (9.0, 9.0), (8.0, 8.0)
+HOPPER, AMPERE, BLACKWELL = (9.0, 9.0), (8.0, 8.0), (10.0, 10.0)
 VLLM, SGLANG = "vllm-0.24.0", "sglang-0.5.10"
 
 
-def candidates(rows, release=VLLM, capabilities=HOPPER, width=1024):
+def candidates(rows, release=VLLM, capabilities=HOPPER, width=1024, a="bf16", b="bf16", compute="bf16"):
     """The kernels of experts' products down."""
-    own = expert_kernels("bf16", "bf16", capabilities, capabilities[0] >= 9, release)
+    own = expert_kernels(a, b, capabilities, capabilities[0] >= 9, release)
     rows = own.rows_of(rows, width) if own else rows
-    gemm = Gemm(rows.mean, 2048.0, float(width), rows.distinct, groups=rows)
+    gemm = Gemm(rows.mean, 2048.0, float(width), rows.distinct, a, b, compute, groups=rows)
     library = replace(TUNED.on([16], 200.0), framework=release)
     return gemm_operator("down", gemm, capabilities, capabilities[0] >= 9, library=library).candidates
 
@@ -97,10 +102,58 @@ def test_engines_that_are_named_by_a_year_run_the_kernels_of_their_time(release,
     assert found is not None and found.implementation == f"experts_{implementation}_hopper"
 
 
-@pytest.mark.parametrize("dtype", ["bf16", "fp8", "fp8_block"])
+@pytest.mark.parametrize("dtype", ["bf16", "fp8", "fp8_block", "int4", "w4a16_mxfp4"])
 def test_few_rows_have_kernels_where_warpgroup_ones_stand_alone(dtype):
     """As in a sweep of a Hopper's neighbours, where warp-level tiles of other products are left out."""
     text = f"qwen3_30b_a3b:phase=decode,batch=8,context=100,dtype={dtype}"
     found = load_workload(text, Target(HOPPER, True, WARPGROUP_ALONE)).operators
     products = [o for o in found if o.name.startswith("expert_") and o.kind == "gemm"]
     assert len(products) == 2 and all(o.candidates for o in products)
+
+
+@pytest.mark.parametrize(("tokens", "label"), [(64, "8x128"), (160, "16x128"), (800, "64x128"), (4096, "128x128")])
+def test_trtllm_gen_chooses_its_tile_by_pairs_over_the_experts_of_a_rank(tokens, label):
+    rows = ExpertRows(tokens, 64, 8, 1, "balanced")
+    found = candidates(rows, capabilities=BLACKWELL, a="fp4", b="fp4", compute="fp4")
+    assert [one.label for one in found if one.label.startswith("tcgen05")] == [f"tcgen05 {label}"]
+
+
+@pytest.mark.parametrize(
+    ("capabilities", "b", "instruction"),
+    [(HOPPER, "int4", "hmma_16816"), (BLACKWELL, "int4", "hmma_16816"), (HOPPER, "mxfp4", "wgmma")],
+)
+def test_widened_weights_are_multiplied_as_their_librarys_tiles_are(capabilities, b, instruction):
+    found = candidates(ExpertRows(1024, 64, 8, 1, "balanced"), capabilities=capabilities, b=b)
+    everywhere = {one.label.split()[0] for one in found if one.kernel.unless_warpgroup_kib == 0.0}
+    assert everywhere == {instruction}
+
+
+@pytest.mark.parametrize(
+    ("types", "release", "implementation"),
+    [
+        (("fp4", "fp4"), "sglang-0.5.14", "nvfp4_sglang_0_5_14"),
+        (("fp4", "fp4"), "", "nvfp4_vllm_0_24"),
+        (("mxfp8", "mxfp4"), "vllm-0.19", "mxfp4_mxfp8_vllm_0_24"),
+        (("bf16", "int4"), "trtllm-1.3", "int4_vllm_0_19"),
+    ],
+)
+def test_types_of_a_blackwell_run_the_nearest_release(types, release, implementation):
+    found = expert_kernels(types[0], types[1], BLACKWELL, True, release)
+    assert found is not None and found.implementation == f"experts_{implementation}_blackwell"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("dtype", ["nvfp4", "w4a8_mxfp4_mxfp8"])
+def test_more_of_a_b200_never_makes_experts_slower(dtype):
+    base = load_sheet("b200").numbers()
+    twice = [["dram_bandwidth_gbs"], ["sm_count"], TENSOR]
+    designs = [base, *(base | {name: 2 * base[name] for name in names} for names in twice)]
+    for batch in (8, 2048):
+        text = f"qwen3_30b_a3b:phase=decode,batch={batch},context=100,dtype={dtype}"
+        operators = load_workload(text, Target.of([base])).operators
+        products = [o for o in operators if o.name.startswith("expert_") and o.kind == "gemm"]
+        assert len(products) == 2 and all(map(fitted_products, products))
+        for product in products:
+            timing = evaluate(CALIBRATED, Kernel.stack([c.kernel for c in product.candidates]), designs)
+            us = np.where(timing.feasible > 0, timing.nanoseconds, np.inf).min(axis=1)
+            assert (us[1:] <= us[0] * (1 + 1e-5)).all() and np.isfinite(us).all()
