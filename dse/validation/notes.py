@@ -85,7 +85,7 @@ def _notes_of_device(rows: pd.DataFrame, used: DeviceModel, predictor: Predictor
     if len(unnamed):
         costs = ", ".join(sorted(set(unnamed["implementation"])))
         notes.append(f"{device}: {len(unnamed)} products name no release of a framework (impl=): costs of {costs}")
-    mixtures = part[[KINDS.get(str(name)) == EXPERTS for name in part["implementation"]]]
+    mixtures = part[part["implementation"].map(lambda name: KINDS.get(str(name)) == EXPERTS).astype(bool)]
     for dtype, mine in mixtures.groupby("dtype"):
         costs = ", ".join(sorted(set(mine["implementation"])))
         notes.append(f"{device}: {len(mine)} mixtures in {dtype} have the costs of {costs}")
