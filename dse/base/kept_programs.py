@@ -104,7 +104,7 @@ class _KeptPrograms:
             raise NotKeptError
         try:
             return program([x for x in leaves if eqx.is_array(x)])
-        except Exception:
+        except Exception:  # whatever an executable raises, it is traced from now on: the caller does so
             self._programs[which] = None
             STORE.write(program.key, b"")
             raise
@@ -126,7 +126,7 @@ class _KeptPrograms:
             raise NotKeptError
         try:
             return _loaded(key, content)
-        except Exception:
+        except Exception:  # damaged, or of another runtime: no command is to try it again
             STORE.write(key, b"")
             raise
 

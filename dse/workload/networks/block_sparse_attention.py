@@ -55,7 +55,7 @@ class BlockSparseAttention(GroupedQueryAttention):
         indexer = Indexer(
             heads, self.index_dim, self.index_topk, block=self.index_block, by_head=True, dtype=step.precision.output
         )
-        yield from step.unquantised("index_projection", indexer.width + self.index_dim, step.hidden)
+        yield step.unquantised("index_projection", indexer.width + self.index_dim, step.hidden)
         yield step.vector("index_norm", "rmsnorm", step.rows * (heads + 1), self.index_dim)
         yield step.vector("index_rope", "rope", step.rows, indexer.width + self.index_dim, second=self.index_dim)
         yield indexer.scores(step)

@@ -45,7 +45,7 @@ class Compressor:
 
     def operators(self, step: Step, name: str, more: int = 0) -> Iterator[Operator]:
         """Yield the projection, with ``more`` columns that others need of the same input, and the pooling."""
-        yield from step.unquantised(f"{name}_projection", self.columns + more, step.hidden)
+        yield step.unquantised(f"{name}_projection", self.columns + more, step.hidden)
         elements = self.columns / 2
         yield step.vector(f"{name}_pooling", "softmax", step.rows, elements, inputs=2.0, outputs=self._pooled)
 

@@ -13,7 +13,7 @@ from dse.workload.operator import Operator
 
 def mixed(step: Step, name: str, streams: int) -> Iterator[Operator]:
     """Yield what makes one stream of ``streams`` for the half of a layer called ``name``: weights, sum, norm."""
-    yield from step.unquantised(f"{name}_stream_weights", (2 + streams) * streams, streams * step.hidden)
+    yield step.unquantised(f"{name}_stream_weights", (2 + streams) * streams, streams * step.hidden)
     far = {"input_distance": step.layer_bytes}
     yield step.vector(f"{name}_mix", "add", step.rows, step.hidden, inputs=float(streams), outputs=1.0, **far)
     yield step.vector(f"{name}_norm", step.norm, step.rows, step.hidden)

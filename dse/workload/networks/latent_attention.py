@@ -14,7 +14,6 @@ from dse.workload.networks.step import Step, refuse_uneven
 from dse.workload.operator import Operator
 from dse.workload.operators.attention import Attention, attention_operator
 from dse.workload.operators.forms import either
-from dse.workload.operators.gemm import Gemm
 
 LATENT = "latent_attention"
 """Name of the operator whose kernels no interval covers."""
@@ -142,10 +141,7 @@ class LatentAttention:
     @staticmethod
     def _of_heads(step: Step, name: str, heads: int, columns: int, depth: int) -> Operator:
         """A product of each head's rows with its own part of the up-projections, in the stream's type."""
-        p = step.precision.output
-        product = Gemm(step.rows, columns, depth, float(heads), p, p, p, p)
-        near = {"a_distance": 2.0 * product.a_bytes, "b_distance": step.step_bytes, "out_distance": step.layer_bytes}
-        return step.product(name, replace(product, **near))
+        return step.unquantised(name, columns, depth, float(heads))
 
 
 def _work(operators: Sequence[Operator]) -> float:

@@ -79,12 +79,12 @@ class Step:
         )
         yield self.product(name, gemm)
 
-    def unquantised(self, name: str, columns: float, depth: float) -> Iterator[Operator]:
-        """Yield a projection of every token whose weights are as wide as the stream, whatever others' are."""
+    def unquantised(self, name: str, columns: float, depth: float, batch: float = 1.0) -> Operator:
+        """Return ``batch`` projections of every token whose weights are as wide as the stream, whatever others' are."""
         p = self.precision.output
-        gemm = Gemm(self.rows, columns, depth, 1.0, p, p, p, p)
+        gemm = Gemm(self.rows, columns, depth, batch, p, p, p, p)
         near = {"a_distance": 2.0 * gemm.a_bytes, "b_distance": self.step_bytes, "out_distance": self.layer_bytes}
-        yield self.product(name, replace(gemm, **near))
+        return self.product(name, replace(gemm, **near))
 
     def product(self, name: str, gemm: Gemm) -> Operator:
         """Return the operator of a matrix product from the target's library."""

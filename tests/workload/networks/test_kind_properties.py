@@ -25,6 +25,7 @@ NAMES = [f"{attention} {mlp} {kind}" for attention, mlp, kind in FIRST]
 @pytest.mark.parametrize("holds", PROPERTIES, ids=lambda holds: holds.__name__)
 @pytest.mark.parametrize(("layer", "hidden"), LAYERS, ids=NAMES)
 def test_what_holds_of_every_kind(layer, hidden, holds):
+    """Each of PROPERTIES is an assertion."""
     holds(layer, hidden)
 
 

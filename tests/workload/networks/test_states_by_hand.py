@@ -184,6 +184,7 @@ def test_keys_and_values_stand_beside_a_state(tmp_path):
 @pytest.mark.parametrize("holds", PROPERTIES, ids=lambda holds: holds.__name__)
 @pytest.mark.parametrize("kind", BY_HAND)
 def test_what_holds_of_every_kind_holds_of_these(tmp_path, kind, holds):
+    """Each of PROPERTIES is an assertion."""
     said, number, _ = BY_HAND[kind]
     network = load_network(str(config(tmp_path, **said)))
     holds(network.layers[number][0], network.hidden)

@@ -14,6 +14,14 @@ KEY = "sparse_attention_config"
 FREQUENCY, WITHOUT_VALUES = "sparse_attention_freq", "sparse_disable_index_value"
 """Keys of the layers that choose blocks, and of those whose indexer has no values of its own: 1 or 0 for each."""
 
+INDEX = {
+    "index_heads": "num_index_heads",
+    "index_dim": "index_dim",
+    "index_block": "block_size",
+    "index_topk": "topk_blocks",
+}
+"""Sizes of the indexer -> what keys of them end with."""
+
 
 def block_sparse(
     every: GroupedQueryAttention, layer: int, config: Config, path: Path
@@ -35,12 +43,3 @@ def block_sparse(
     sizes: dict[str, Any] = {field.name: getattr(every, field.name) for field in fields(every)}
     sizes |= {name: whole(said, (f"sparse_{key}",), path) for name, key in INDEX.items()}
     return BlockSparseAttention(**sizes)
-
-
-INDEX = {
-    "index_heads": "num_index_heads",
-    "index_dim": "index_dim",
-    "index_block": "block_size",
-    "index_topk": "topk_blocks",
-}
-"""Sizes of the indexer -> what keys of them end with."""
