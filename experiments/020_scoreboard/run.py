@@ -335,6 +335,17 @@ def unseen_sections(page: Page) -> None:
         page.add(mean(page.section(title, says, lines)).markdown())
 
 
+def elsewhere_sections(page: Page) -> None:
+    """Add what other experiments' commands left in their READMEs."""
+    other = experiment("020_scoreboard", "elsewhere.py")
+    for title, folder, says, lines in other.SECTIONS:
+        told = (Line(x.name, x.rows, x.error, x.asked, three=x.three) for x in lines())
+        page.section(title, f"{says} As the command of `experiments/{folder}` left it.", told)
+    page.add("", "## Intervals by what is new", "", f"As `experiments/{other.NOVELTY}` left it.", "")
+    page.add("| new | classes | within the interval called 80 %, % | | median interval |", "|---|---|---|---|---|")
+    page.add(*(f"| {new} | {n} | {in_band(share, True)} | {width} |" for new, n, share, width in other.novelty()))
+
+
 def slopes_section(page: Page) -> None:
     """Add what ratios between pairs of real GPUs are off by, as experiments/021_natural_experiments left it."""
     lines = pd.read_csv(EXPERIMENTS / SLOPES / "scores.csv")
@@ -354,6 +365,7 @@ def main() -> None:
     seen_sections(page)
     if not arguments.seen:
         unseen_sections(page)
+    elsewhere_sections(page)
     if arguments.out:
         arguments.out.write_text("\n".join(page.lines) + "\n", encoding="utf-8")
 

@@ -77,3 +77,29 @@ def test_a_line_as_markdown(board):
 def test_what_other_experiments_lend_is_there(board, folder, file, names):
     module = board.experiment(folder, file)
     assert all(hasattr(module, name) for name in names)
+
+
+def test_what_other_commands_left_is_read_by_the_words_of_their_heads(board):
+    """Every section has lines; a line's numbers are those of the README's row."""
+    other = board.experiment("020_scoreboard", "elsewhere.py")
+    for title, _, _, lines in other.SECTIONS:
+        told = list(lines())
+        assert told, title
+        assert all(x.rows > 0 and 0 < x.error < 100 for x in told), title
+    decode = next(x for x in other.attention() if x.name == "decode, B200-SXM")
+    row = next(
+        r for r in other.table(other.ATTENTION, "together") if (r["operator"], r["GPU"]) == ("attn_decode", "B200-SXM")
+    )
+    assert (decode.rows, decode.error) == (int(row["left out"]), float(row["left out, %"]))
+    assert decode.asked == (9.0, 7.0)
+
+
+def test_only_boards_and_kinds_that_were_asked_for_have_a_bound(board):
+    other = board.experiment("020_scoreboard", "elsewhere.py")
+    asked = {x.name: x.asked[0] for x in other.power()}
+    assert {name: bound for name, bound in asked.items() if bound == bound} == {
+        "H200": 14.0,
+        "B200": 14.0,
+        "A100 PCIe": 10.0,
+    }
+    assert {new for new, *_ in other.novelty()} == {"GPU", "memory type", "generation"}
