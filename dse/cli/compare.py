@@ -18,6 +18,7 @@ def compare(
     calibration: str | None = None,
     power: str | None = None,
     price: tuple[str, ...] = (),
+    limit: tuple[str, ...] = (),
     out: Annotated[Path | None, Parameter(name=["-o", "--out"], help="HTML page to write.")] = None,
     json_: Json = False,
 ) -> None:
@@ -37,6 +38,8 @@ def compare(
         Power model, as for 'dse run'.
     price:
         Price of a GPU's hour, as h100_sxm=2.5, in place of the shipped list's; may be given several times.
+    limit:
+        Condition on a result, as 'tbt_ms <= 40'; may be given several times. The best are those that keep to it.
     """
     from dse.base.compilation import cache_compilations
     from dse.cli.kernels import power_option, timing_option
@@ -52,7 +55,7 @@ def compare(
     key, values = _axis(axis)
     model, watts = timing_option(timing, calibration, gpus, workload), power_option(power)
     with doing("timing every kernel on every GPU"):
-        comparison = compare_gpus(gpus, workload, key, values, model, watts, _prices(price))
+        comparison = compare_gpus(gpus, workload, key, values, model, watts, _prices(price), limit)
     if out is not None:
         write_comparison_page(comparison, out)
     if json_:

@@ -22,6 +22,7 @@ from dse.evaluate.run import RunResult, model_of, run
 from dse.explanation.assumed_effects import AssumedEffects
 from dse.explanation.assumed_of_design import assumed_of_design
 from dse.explanation.attribute_words import explained_metrics, words
+from dse.explanation.next_step import next_steps
 from dse.explanation.roofline_points import roofline_points
 from dse.explanation.sensitivity_steps import Step, quantities, steps
 from dse.explanation.sensitivity_table import SMALLEST, Trial, sentence, step_table
@@ -92,6 +93,7 @@ class Explanation:
         """Return the JSON document of ``dse explain --json``."""
         return self.run.summary() | {
             "sentences": self.sentences(),
+            "next": next_steps(self.steps),
             "moves": records(self.steps),
             "elasticities": records(self.elasticities),
             "kernel_elasticities": records(self.kernel_elasticities),

@@ -12,6 +12,7 @@ from dse.base.drawn import Drawn
 from dse.base.errors import InputError
 from dse.comparison.run_ratios import run_ratio_errors
 from dse.evaluate.run import RunResult, model_of, run
+from dse.explanation.comparison_limits import broken, read_limits
 from dse.explanation.explain import records
 from dse.hardware.gpu import Gpu
 from dse.hardware.presets import GpuSheet, sheet_of
@@ -31,7 +32,8 @@ class GpuComparison(Drawn):
 
     ``table``: a row a GPU and value: gpu, title, value of ``axis`` ("" without), reason where it cannot run, METRICS as
     far as the workload has them, usd_per_hour, and against the first GPU at the same value: ``ratio``
-    of ``compared`` [1], where 80 % of measured ratios lie (ratio_low, ratio_high), probability_better.
+    of ``compared`` [1], where 80 % of measured ratios lie (ratio_low, ratio_high), probability_better. ``beyond``: the
+    first of ``limits`` that a row breaks, "" for none.
     """
 
     workload: str
@@ -42,6 +44,7 @@ class GpuComparison(Drawn):
     calibration: str
     table: pd.DataFrame
     notes: tuple[str, ...]
+    limits: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         return block(self, f"{', '.join(gpu.name for gpu in self.gpus)} on {self.workload}")
@@ -63,6 +66,7 @@ class GpuComparison(Drawn):
             "gpus": [gpu.name for gpu in self.gpus],
             "prices": prices,
             "calibration": self.calibration,
+            "limits": list(self.limits),
             "rows": records(self.table),
             "notes": list(self.notes),
         }
@@ -76,13 +80,16 @@ def compare_gpus(
     model: str | TimingModel | None = None,
     power: str | PowerChoice | None = None,
     prices: Mapping[str, float] | None = None,
+    limits: Sequence[str] = (),
 ) -> GpuComparison:
     """Return GPUs (names, paths or records) on a workload, given by its text, over ``values`` of its key ``axis``.
 
     One timing model for all: as given, or by default the one that was fitted to all measured GPUs. ``prices``: GPU ->
-    price of its hour [USD], in place of the lists in dse/data/prices/hourly.csv. A GPU that cannot run has a row with
-    its reason. Raises InputError where the workload or a GPU is wrong, or no GPU can run it.
+    price of its hour [USD], in place of the lists in dse/data/prices/hourly.csv. ``limits``: conditions on METRICS, as
+    "tbt_ms <= 40"; a row beyond one is told, and no best. A GPU that cannot run has a row with its reason. Raises
+    InputError where the workload, a GPU or a limit is wrong, or no GPU can run it.
     """
+    conditions = read_limits(limits, (*METRICS, "usd_per_hour"))
     sheets = _priced([sheet_of(gpu) for gpu in gpus], prices or {})
     _refuse_twice(sheets)
     texts = {value: with_setting(workload, axis, value) for value in values} if axis else {"": workload}
@@ -101,6 +108,8 @@ def compare_gpus(
             rows.append(_row(sheet, value, result, first))
     if not ran:
         raise InputError(f"no GPU can run the workload: {rows[0]['reason']}")
+    for row in rows:
+        row["beyond"] = "" if row["reason"] else broken(conditions, row)
     return GpuComparison(
         ran[0].workload.description if not axis else workload,
         axis,
@@ -110,6 +119,7 @@ def compare_gpus(
         timing.calibration,
         _table(rows, ran[0]),
         tuple(_notes(ran, sheets)),
+        tuple(limits),
     )
 
 
@@ -160,7 +170,7 @@ def _table(rows: Sequence[Mapping[str, Any]], result: RunResult) -> pd.DataFrame
     metrics = [name for name in METRICS if name in result.metrics]
     columns = ["gpu", "title", "value", "reason", *metrics, "usd_per_hour"]
     return pd.DataFrame(list(rows)).reindex(
-        columns=[*columns, "ratio", "ratio_low", "ratio_high", "probability_better"]
+        columns=[*columns, "ratio", "ratio_low", "ratio_high", "probability_better", "beyond"]
     )
 
 

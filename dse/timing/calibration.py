@@ -181,9 +181,7 @@ def passed_over(*sheets: GpuSheet) -> str:
         return ""
     if len(sheets) != 1:
         alone = ", ".join(f"{sheet.title} by {_own(sheet)}" for sheet in sheets if _own(sheet) != SHARED)
-        return (
-            f"both are timed by the calibration {SHARED}, for any GPU; alone 'dse run' times {alone}" if alone else ""
-        )
+        return f"all are timed by the calibration {SHARED}, for any GPU; alone 'dse run' times {alone}" if alone else ""
     sheet = sheets[0]
     name = calibration_for(sheet.base or sheet.name)
     if name == SHARED:

@@ -34,9 +34,9 @@ CAUSES = {
     "mio_throttle": "requests queue in MSHRs, network on chip and DRAM (AMALI books this queueing here)",
     "launch": "kernel launch latency: CTA launch, instruction and constant misses (AMALI's KLL)",
     "divergence": "the busiest sub-core issues more than its fair share: partly filled waves (AMALI's ID)",
-    "dram_bandwidth": "DRAM bandwidth: the bytes take longer than everything else, which waits in their shadow",
-    "l2_bandwidth": "L2 bandwidth: the same for bytes between L2 and SMs",
-    "die_link": "the links between the dies of a package: the same for bytes that cross them",
+    "dram_bandwidth": "DRAM's bytes take longer than everything else, which waits in their shadow",
+    "l2_bandwidth": "the bytes between L2 and SMs take longer than everything else",
+    "die_link": "the bytes that cross the links between dies take longer than everything else",
     "interconnect": "messages between GPUs",
 }
 """The causes of a kernel's stack, named as Nsight Compute names its stalls where it has a name."""

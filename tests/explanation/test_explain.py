@@ -20,6 +20,7 @@ from dse.evaluate.run import run
 from dse.explanation.attribute_words import ATTRIBUTE_WORDS, METRIC_WORDS, percent
 from dse.explanation.compare import compare as side_by_side
 from dse.explanation.explain import Explanation, covered, explain, explained
+from dse.explanation.next_step import next_sentence
 from dse.explanation.roofline_points import TOTAL, bandwidth_gbs
 from dse.explanation.sensitivity_steps import quantities, steps
 from dse.explanation.sensitivity_table import TOLERANCE, TOLERANCE_SHARE, agrees
@@ -175,7 +176,10 @@ def test_the_document_is_finite_and_the_text_is_plain(explanation: Explanation) 
     console = Console(width=80, record=True, file=io.StringIO())
     print_answer(explanation, console)
     text = console.export_text()
-    assert explanation.sentences()[0][:40] in text
+    assert explanation.steps["text"].iloc[0] in text
+    said = [" ".join(part.split()) for part in text.split("\n\n")]
+    assert next_sentence(explanation.steps) in said[0] and "Decode takes" in said[0]  # the answer comes first
+    assert text.index("Faster with") < text.index("Not faster with") < text.index("timing model")
     assert "stack and roofline by kernel" in text
     assert "nan" not in text
 

@@ -67,25 +67,42 @@ def answer(comparison: GpuComparison) -> list[str]:
     """Return which GPU is best in each shown metric, for each value of the axis, and which cannot run."""
     sentences = []
     for title, rows in groups(comparison):
-        running = rows[rows["reason"] == ""]
-        parts = [_best(running, name) for name in shown_metrics(comparison) if name in BEST_IN and len(running) > 1]
+        running = rows[(rows["reason"] == "") & (rows["beyond"] == "")]
+        parts = [_best(comparison, running, name) for name in BEST_IN if name in shown_metrics(comparison)]
         refused = [str(gpu) for gpu in rows.loc[rows["reason"] != "", "gpu"]]
+        beyond = [str(gpu) for gpu in rows.loc[rows["beyond"] != "", "gpu"]]
         cannot = [f"{joined(refused)} cannot run it"] if refused else []
+        cannot += [f"{joined(beyond)} {'are' if len(beyond) > 1 else 'is'} beyond the limit"] if beyond else []
         if text := "; ".join(filter(None, [*parts, *cannot])):
             sentences.append(capital(f"{title}: {text}." if title else f"{text}."))
-    return sentences
+    return [*_overall(comparison), *sentences]
 
 
-def _best(rows: pd.DataFrame, metric: str) -> str:
+def _overall(comparison: GpuComparison) -> list[str]:
+    """Which GPU and value of the axis are best of all that keep to the limits."""
+    if not comparison.limits:
+        return []
+    within = f"Within {joined(list(comparison.limits))}"
+    rows = comparison.table[(comparison.table["reason"] == "") & (comparison.table["beyond"] == "")]
+    if rows.empty:
+        return [f"{within}: none of the GPUs compared."]
+    best = [_best(comparison, rows, name, True) for name in BEST_IN if name in shown_metrics(comparison)]
+    return [f"{within}: {'; '.join(filter(None, best))}."] if comparison.axis else []
+
+
+def _best(comparison: GpuComparison, rows: pd.DataFrame, metric: str, everywhere: bool = False) -> str:
+    """The best row in a metric; one of a single GPU is no best of a value, and of all it is."""
     known = rows[rows[metric].notna()]
-    if len(known) < 2:
+    if len(known) < (1 if everywhere or comparison.limits else 2):
         return ""
     more = metric in MORE_IS_BETTER
     row: Any = known.loc[known[metric].idxmax() if more else known[metric].idxmin()]
     unit = "USD a million" if metric == USD else WORKLOAD_METRICS[metric][0]
-    return f"{BEST_IN[metric]}: {row['gpu']} ({number(row[metric])} {unit})"
+    at = f" at {comparison.axis} {row['value']}" if everywhere else ""
+    return f"{BEST_IN[metric]}: {row['gpu']}{at} ({number(row[metric])} {unit})"
 
 
 def compared_text(comparison: GpuComparison) -> str:
-    """Return what the ratios are of."""
-    return f"ratio of {METRIC_LABELS.get(comparison.compared, comparison.compared)} to {comparison.gpus[0].name}"
+    """Return what the ratios are of, and what stands beside them."""
+    of, to = METRIC_LABELS.get(comparison.compared, comparison.compared), comparison.gpus[0].name
+    return f"ratio of {of} to {to}, and where 80 % of measured ratios lie; better: how probably it is better than {to}"

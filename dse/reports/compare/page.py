@@ -7,7 +7,7 @@ import pandas as pd
 
 from dse.explanation.gpu_comparison import GpuComparison
 from dse.reports.common.page_parts import document, drawn, note, row, section, table, write_document
-from dse.reports.common.words import joined
+from dse.reports.common.words import capital, joined
 from dse.reports.compare.data import (
     HEADS,
     answer,
@@ -38,7 +38,7 @@ def comparison_page_html(comparison: GpuComparison) -> str:
         f'<section id="answer" class="answer">\n{sentences}\n</section>',
         section("plots", "Side by side", drawn(comparison_figure(comparison), "figure-compare")),
         *(_table(comparison, title, rows, place) for place, (title, rows) in enumerate(groups(comparison))),
-        note(f"Ratio: {compared_text(comparison)}, and where 80 % of measured ratios lie."),
+        note(f"{capital(compared_text(comparison))}."),
         f'<details class="caveats">\n<summary>{len(comparison.notes)} notes</summary>\n{notes}\n</details>',
     ]
     return document(f"{names} compared", "\n".join(parts))
@@ -49,7 +49,8 @@ def _table(comparison: GpuComparison, title: str, rows: pd.DataFrame, place: int
     head = '<th scope="col">GPU</th>' + "".join(f'<th scope="col" class="n">{escape(text)}</th>' for text in heads)
     lines = []
     for _, one in rows.iterrows():
-        name = f'<th scope="row">{escape(str(one["title"]))}</th>'
+        beyond = f"<small>beyond {escape(one['beyond'])}</small>" if one["beyond"] else ""
+        name = f'<th scope="row">{escape(str(one["title"]))}{beyond}</th>'
         if one["reason"]:
             lines.append(row(f'{name}<td colspan="{len(heads)}">cannot run it: {escape(reason_text(one))}</td>'))
             continue

@@ -30,12 +30,15 @@ def print_comparison(comparison: GpuComparison, console: Console) -> None:
         for head in (*heads, "ratio", "better"):
             table.add_column(head, justify="right", overflow="fold")
         for _, row in rows[rows["reason"] == ""].iterrows():
-            table.add_row(str(row["gpu"]), *cells(comparison, row), ratio_text(row), better_text(row))
+            texts = (str(row["gpu"]), *cells(comparison, row), ratio_text(row), better_text(row))
+            table.add_row(*texts, style="dim" if row["beyond"] else "")
         console.print(table)
         for _, row in rows[rows["reason"] != ""].iterrows():
             say(console, f"{row['gpu']} cannot run it: {reason_text(row)}", "yellow")
+        for limit, beyond in rows[rows["beyond"] != ""].groupby("beyond", sort=False):
+            say(console, f"beyond {limit}: {', '.join(beyond['gpu'])}", "yellow")
     console.print()
-    say(console, f"{compared_text(comparison)}, and where 80 % of measured ratios lie; USD/M: a million tokens", "dim")
+    say(console, f"{compared_text(comparison)}; USD/M: dollars a million tokens", "dim")
     say(console, f"timing: calibration {comparison.calibration}", "dim")
     for text in comparison.notes:
         say(console, text, "dim")

@@ -7,6 +7,7 @@ from dse.evaluate.run import RunResult
 from dse.explanation.attribute_words import explained_metrics
 from dse.explanation.compare import RATIO, SWAPS, Comparison
 from dse.explanation.explain import METHOD, Explanation
+from dse.explanation.next_step import next_sentence
 from dse.hardware.tensor_area import tensor_area_note
 from dse.reports.common import figures
 from dse.reports.common import stacks as stack_figures
@@ -24,6 +25,7 @@ from dse.reports.common.words import (
 from dse.reports.explain import data as explain_data
 from dse.reports.explain import figures as explain_figures
 from dse.reports.run.notes import extrapolation, interval_notes
+from dse.reports.run.terminal import held_sentences
 from dse.reports.sweep.assumed import METHOD as ASSUMED_METHOD
 from dse.timing.timing import causes_of
 
@@ -60,7 +62,11 @@ def _metric_text(run: RunResult, name: str) -> str:
 def _explanation(explanation: Explanation, most: int | None) -> list[str]:
     known = tensor_area_note(explanation.run.gpu)
     small = f"{METHOD} {known}." if known else METHOD
-    parts = [_sentences("What would change it", explanation.sentences()[:most], small)]
+    told = [*held_sentences(explanation.run), next_sentence(explanation.steps)]
+    parts = [
+        section("", "The answer", *(f"<p>{escape(sentence)}</p>" for sentence in told)),
+        _sentences("What would change it", explanation.sentences()[:most], small),
+    ]
     steps = explain_data.tornado(explanation, most or explain_data.MOST_BARS)
     if not steps.empty:
         drawn = explain_figures.tornado_figure(steps)

@@ -1,4 +1,4 @@
-"""The answer of ``dse explain`` in the terminal: sentences, then the stack and the roofline by kernel."""
+"""The answer of ``dse explain`` in the terminal: what holds it, what helps, the kernels, and what it rests on."""
 
 from collections.abc import Sequence
 
@@ -9,8 +9,10 @@ from rich.text import Text
 
 from dse.base.units import signed
 from dse.evaluate.run import NOT_USED
+from dse.explanation.cause_words import CAUSE_WORDS, cause_text
 from dse.explanation.compare import RATIO, SWAPS, Comparison
 from dse.explanation.explain import METHOD, Explanation
+from dse.explanation.next_step import next_sentence, sides
 from dse.explanation.roofline_points import TOTAL, bandwidth_gbs
 from dse.explanation.shortened import heaviest
 from dse.hardware.tensor_area import tensor_area_note
@@ -27,10 +29,14 @@ from dse.reports.common.words import (
 )
 from dse.reports.explain.data import assumed_lines
 from dse.reports.run.notes import extrapolation, interval_notes
+from dse.reports.run.terminal import held_sentences
 from dse.timing.timing import CAUSES, PHASE_CAUSES
 
+MOST_STEPS = 8
+"""Steps that help, and others, that the terminal names without ``--top``; ``--json`` holds all."""
+
 MOST_SENTENCES = 20
-"""Steps that the terminal names without ``--top``; ``--json`` holds all."""
+"""Differences of two GPUs that it names without ``--top``."""
 
 MOST_CAUSES = 3
 """Causes that it names for a kernel without ``--top``."""
@@ -45,31 +51,48 @@ def print_answer(answer: Explanation | Comparison, console: Console, most: int |
 
 
 def print_explanation(explanation: Explanation, console: Console, most: int | None = None) -> None:
-    """Print the steps as sentences, then a table of kernels for each phase."""
+    """Print what holds each phase and what helps most, all steps, the kernels of each phase, then the notes."""
     run = explanation.run
     say(console, f"{run.workload.description} on {run.gpu.title}", "bold")
-    _calibration(explanation, console)
     say(console, "; ".join(_metric_text(explanation, name) for name in explanation.metrics))
+    for sentence in (*held_sentences(run), next_sentence(explanation.steps)):
+        say(console, sentence)
+    _steps(explanation, console, most)
+    for phase in run.workload.phases:
+        console.print()
+        console.print(_kernels(explanation, phase.name, console.width, most))
+    _assumed(explanation, console, most)
+    console.print()
+    _notes(explanation, console)
+
+
+def _steps(explanation: Explanation, console: Console, most: int | None) -> None:
+    """Print what each attribute changes, those first that make it faster."""
+    faster, others = sides(explanation.steps)
+    for title, texts in (("Faster with", faster), ("Not faster with", others)):
+        if texts:
+            say(console, f"\n{title}", "bold")
+            _sentences(texts, console, most or MOST_STEPS)
+
+
+def _notes(explanation: Explanation, console: Console) -> None:
+    """Print what the answer rests on: calibrations, intervals, what was not moved, and what the words mean."""
+    run = explanation.run
+    _calibration(explanation, console)
     for line in interval_notes(run):
         say(console, line, "dim")
-    console.print()
-    _sentences(explanation.sentences(), console, most or MOST_SENTENCES)
     nothing = explanation.without_effect()
     if nothing:
-        say(console, f"\nNo effect (below 0.05 %): {', '.join(nothing)}", "dim")
+        say(console, f"No effect (below 0.05 %): {', '.join(nothing)}", "dim")
     if explanation.left_out:
         say(console, f"Not moved: {', '.join(explanation.left_out)} (--json says why)", "dim")
     say(console, METHOD, "dim")
     if known := tensor_area_note(run.gpu):
         say(console, f"{known}.", "dim")
-    _assumed(explanation, console, most)
-    for phase in run.workload.phases:
-        console.print()
-        console.print(_kernels(explanation, phase.name, console.width, most))
-    say(console, f"\nRoof: DRAM at {bandwidth_gbs(run.gpu):,.0f} GB/s sustained, peaks at the sheet's clocks", "dim")
+    say(console, f"Roof: DRAM at {bandwidth_gbs(run.gpu):,.0f} GB/s sustained, peaks at the sheet's clocks", "dim")
     for cause in PHASE_CAUSES:
         if any(run.stack(phase.name).get(cause, 0) for phase in run.workload.phases):
-            say(console, f"{cause}: {PHASE_CAUSES[cause]}", "dim")
+            say(console, f"{cause_text(cause)}: {PHASE_CAUSES[cause]}", "dim")
 
 
 def _assumed(explanation: Explanation, console: Console, most: int | None) -> None:
@@ -92,16 +115,16 @@ def print_comparison(comparison: Comparison, console: Console, most: int | None 
     """Print two designs side by side: metrics, stacks, kernels, and what each differing attribute does alone."""
     first, second = comparison.first.run, comparison.second.run
     say(console, f"{first.workload.description}: {first.gpu.title} and {second.gpu.title}", "bold")
-    _calibration(comparison.first, console)
     own, *swaps = comparison.sentences()
-    say(console, f"  {own}")
-    _sentences(swaps, console, most or MOST_SENTENCES)
-    say(console, SWAPS, "dim")
-    console.print()
+    say(console, f"{own}\n")
     names = [run.gpu.name if first.gpu.name != second.gpu.name else run.gpu.title for run in (first, second)]
     console.print(_metrics(comparison, names))
     if comparison.metrics["ratio_80"].notna().any():
         say(console, f"better: how probably {names[1]} is. {RATIO}", "dim")
+    say(console, f"\n{first.gpu.title} with one attribute of {second.gpu.title}", "bold")
+    _sentences(swaps, console, most or MOST_SENTENCES)
+    say(console, SWAPS, "dim")
+    _calibration(comparison.first, console)
     for side in (first, second):
         if beyond := extrapolation(side):
             say(console, f"{side.gpu.title}: {beyond}", "dim")
@@ -132,14 +155,15 @@ def _metrics(comparison: Comparison, names: list[str]) -> Table:
 def _heaviest(part: pd.DataFrame, key: str, most: int | None) -> list[tuple[str, float, float]]:
     """The causes or kernels of a phase that take longest on either design, then the others together."""
     longest = heaviest(part[["first_ms", "second_ms"]].max(axis=1), most)
-    rows = [(str(row[key]), row["first_ms"], row["second_ms"]) for _, row in part[longest].iterrows()]
+    shown = part[longest].assign(name=part[key].replace(CAUSE_WORDS) if key == "cause" else part[key])
+    rows = [(str(row["name"]), row["first_ms"], row["second_ms"]) for _, row in shown.iterrows()]
     rest = part[~longest]
     return rows + ([(f"{len(rest)} others", rest["first_ms"].sum(), rest["second_ms"].sum())] if len(rest) else [])
 
 
 def _calibration(explanation: Explanation, console: Console) -> None:
     say(console, timing_calibration(explanation.run.model), "yellow")
-    say(console, f"power model: {power_calibration(explanation.run.power)}\n", "yellow")
+    say(console, f"power model: {power_calibration(explanation.run.power)}", "yellow")
 
 
 def _sentences(sentences: list[str], console: Console, most: int) -> None:
@@ -188,11 +212,13 @@ def _cells(explanation: Explanation, phase: str, point: pd.Series, causes: int) 
     place = int(point["operator"])
     stack = explanation.run.stack(phase) if place < 0 else _kernel_stack(explanation, place)
     total = sum(stack.values())
-    most = sorted(stack.items(), key=lambda item: -item[1])[:causes]
+    most = [item for item in sorted(stack.items(), key=lambda item: -item[1])[:causes] if item[1] >= 0.01 * total]
     return {
         "kernel": point["kernel"],
         "ms": f"{total:.4g}",
-        "costs most": ", ".join(f"{cause} {value / total:.0%}" for cause, value in most if value >= 0.01 * total),
+        "costs most": ", ".join(
+            f"{CAUSE_WORDS[cause]} {value / total:.0%}" for cause, value in most if value >= 0.01 * total
+        ),
         "FLOP/B": "" if pd.isna(point["intensity"]) else number(point["intensity"]),
         "TFLOP/s": "" if pd.isna(point["tflops"]) else number(point["tflops"]),
         "of roof": "" if pd.isna(point["of_roof"]) else f"{point['of_roof']:.0%}",

@@ -1,4 +1,4 @@
-"""``dse run`` in the terminal: the answer, the stack, the watts, and the kernels with their share."""
+"""``dse run`` in the terminal: what holds the workload back, its metrics, the stack, the watts, and the kernels."""
 
 from collections.abc import Callable, Mapping, Sequence
 from math import fsum
@@ -8,19 +8,25 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from dse.evaluate.limit_ends import CLOCK
 from dse.evaluate.run import NOT_USED, RunResult
+from dse.explanation.cause_words import CAUSE_WORDS, held_by, meaning
 from dse.power.power import COMPONENTS
 from dse.reports.common.terminal_parts import plain_table, say
 from dse.reports.common.words import RUN_LABELS, power_calibration, timing_calibration
 from dse.reports.run.notes import run_notes
-from dse.timing.timing import HOST, PHASE_CAUSES
+from dse.timing.timing import HOST
+
+LEAST_LOSS = 0.995
+"""A clock that the power limit leaves above this share is a whole one, in whole percent."""
 
 
 def print_run(result: RunResult, console: Console) -> None:
-    """Print metrics, stack by phase, and a table of kernels."""
+    """Print what holds each phase, the metrics, stack by phase, and a table of kernels."""
     say(console, f"{result.workload.description} on {result.gpu.title}", "bold")
-    console.print(timing_calibration(result.model), markup=False, style="yellow")
-    console.print(f"power model: {power_calibration(result.power)}\n", markup=False, style="yellow")
+    for sentence in held_sentences(result):
+        say(console, sentence)
+    console.print()
     for name, (value, unit) in result.metrics.items():
         error = result.metric_error(name)
         interval = ", ".join(filter(None, (error.word, error.scope.partition(";")[0])))
@@ -28,6 +34,9 @@ def print_run(result: RunResult, console: Console) -> None:
         console.print(
             f"  {RUN_LABELS.get(name, name):30s} {_figure(value):>10s} {unit:10s} [dim]{interval}[/]".rstrip()
         )
+    console.print()
+    say(console, timing_calibration(result.model), "yellow")
+    say(console, f"power model: {power_calibration(result.power)}", "yellow")
     for line in run_notes(result):
         say(console, line, "dim")
     for phase in result.workload.phases:
@@ -40,13 +49,28 @@ def print_run(result: RunResult, console: Console) -> None:
         console.print(_kernels(phase.name, rows, console.width, result.waits.get(phase.name, 0.0)))
 
 
+def held_sentences(result: RunResult) -> list[str]:
+    """Return what takes the time of each phase, and what the power limit takes of the clock."""
+    stacks = {phase.name: result.stack(phase.name) for phase in result.workload.phases}
+    said = [
+        f"{name.capitalize()} takes {_figure(sum(stack.values()))} ms: {held_by(stack)}."
+        for name, stack in stacks.items()
+    ]
+    left = result.metrics[CLOCK][0] if CLOCK in result.metrics else 1.0
+    if left < LEAST_LOSS:
+        said.append(f"The power limit takes {100 * (1 - left):.0f} % of the clock.")
+    return said
+
+
 def _figure(value: float) -> str:
     """Four digits, and the whole number where it has more."""
     return f"{value:,.0f}" if 9999.5 <= abs(value) < 1e9 else f"{value:,.4g}"
 
 
 def _stack(phase: str, stack: dict[str, float]) -> Table:
-    return _shares(f"{phase}: where the time goes", "cause", "ms", stack, PHASE_CAUSES)
+    named = {CAUSE_WORDS[cause]: value for cause, value in stack.items()}
+    meanings = {CAUSE_WORDS[cause]: meaning(cause) for cause in stack}
+    return _shares(f"{phase}: where the time goes", "cause", "ms", named, meanings)
 
 
 def _watts(phase: str, watts: dict[str, float]) -> Table:
@@ -57,7 +81,7 @@ def _shares(title: str, what: str, unit: str, values: dict[str, float], meanings
     """A row a part, the largest first, with its share; parts below 0.1 % are left out."""
     total = sum(values.values())
     table = plain_table(title)
-    table.add_column(what)
+    table.add_column(what, overflow="fold")
     table.add_column(unit, justify="right")
     table.add_column("%", justify="right")
     table.add_column("")
@@ -83,7 +107,7 @@ def _kernels(phase: str, rows: Sequence[Mapping[str, Any]], width: int, waits: f
         "TFLOP/s": (lambda row: f"{row['tflops']:.1f}" if row["tflops"] else "", 106),
         "DRAM GB/s": (lambda row: f"{row['dram_gbs']:.0f}", 106),
         "W, no limit": (lambda row: f"{row['power_w']:.0f}", 106),
-        "bound by": (lambda row: row["bound_by"], 0),
+        "bound by": (lambda row: CAUSE_WORDS.get(str(row["bound_by"]), str(row["bound_by"])), 0),
     }
     shown = {name: cell for name, (cell, needed) in columns.items() if width >= needed}
     table = plain_table(f"{phase}: kernels")
@@ -101,7 +125,7 @@ def _kernels(phase: str, rows: Sequence[Mapping[str, Any]], width: int, waits: f
             "runs": "1",
             "us each": f"{1e3 * waits:.2f}",
             "share %": f"{100 * share:.1f}",
-            "bound by": HOST,
+            "bound by": CAUSE_WORDS[HOST],
         }
         table.add_row(*(Text(last.get(name, "")) for name in shown))
     return table

@@ -1,5 +1,7 @@
 """What a comparison says: the best GPU of each metric, ratios as text, and its page and terminal."""
 
+from dataclasses import replace
+from html import escape
 from io import StringIO
 
 import pytest
@@ -21,6 +23,26 @@ def test_the_answer_names_the_best_and_who_cannot(pair: dse.GpuComparison) -> No
     one, many = answer(pair)
     assert one.startswith("Batch 1: ") and "next token: h100_sxm" in one
     assert "t4 cannot run it" in many
+
+
+def test_the_best_keep_to_the_limit_and_who_does_not_is_told(pair: dse.GpuComparison) -> None:
+    times = pair.table.groupby("gpu")["tbt_ms"].max()
+    limit = f"tbt_ms <= {(times['h100_sxm'] + times['t4']) / 2}"
+    names = [gpu.name for gpu in pair.gpus]
+    held = compare_gpus(names, "gpt2_xl:phase=decode,context=512,dtype=fp16", "batch", ["1", "128"], limits=[limit])
+    assert list(held.table["beyond"]) == ["", limit, "", ""]
+    overall, one, _ = answer(held)
+    assert overall.startswith(f"Within {limit}: next token: h100_sxm at batch 1")
+    assert "t4 is beyond the limit" in one
+    out = StringIO()
+    print_comparison(held, Console(file=out, width=80))
+    assert f"beyond {limit}: t4" in out.getvalue()
+    assert f"<small>beyond {escape(limit)}</small>" in comparison_page_html(held)
+
+
+def test_where_none_keeps_to_the_limit_it_says_so(pair: dse.GpuComparison) -> None:
+    none = replace(pair, table=pair.table.assign(beyond="tbt_ms <= 0"), limits=("tbt_ms <= 0",))
+    assert answer(none)[0] == "Within tbt_ms <= 0: none of the GPUs compared."
 
 
 def test_one_phase_is_told_once(pair: dse.GpuComparison) -> None:
