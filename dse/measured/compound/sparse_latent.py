@@ -6,7 +6,9 @@ from typing import Any
 
 import pandas as pd
 
+from dse.base.constants import constant
 from dse.base.errors import InputError
+from dse.hardware.data_types import BITS
 from dse.measured.compound.module_step import module_step
 from dse.measured.row_shape import notes_of
 from dse.workload.networks.sparse_latent_attention import SparseLatentAttention
@@ -14,7 +16,9 @@ from dse.workload.networks.step import Step
 from dse.workload.operator import Operator
 from dse.workload.target import Target
 
-SPARSE_KERNELS = {"dsa_attn": "latent_attention", "dsa_mqa_logits": "index_scores"}
+ATTENTION = "latent_attention"
+
+SPARSE_KERNELS = {"dsa_attn": ATTENTION, "dsa_mqa_logits": "index_scores"}
 """Operators that are one kernel of such a module -> that kernel."""
 
 SPARSE_MODULES = ("dsa_prefill_module", "dsa_decode_module", *SPARSE_KERNELS)
@@ -49,7 +53,21 @@ DENSE = "dense_mha"
 UNSPLIT = "flash_mla_sparse_fwd"
 """A kernel that reads 16 bits and gives all keys of a query to one CTA (deepseek-ai/FlashMLA, sparse prefill)."""
 
-PADDED, BLACKWELL = 128, 10.0
+UNSPLIT_AS = ("sglang_dsa_indexer_flashmla_sparse", "sglang_dsa_skip_indexer_flashmla_sparse", "FLASHMLA_SPARSE")
+"""Other names of it in notes (sgl-project/sglang, nsa_backend.py; vllm-project/vllm, flashmla_sparse.py), where the
+cache has 16 bits."""
+
+SEPARATE = "trtllm-"
+"""A framework that runs it on Hopper (NVIDIA/TensorRT-LLM, sparse/dsa), in a build for separate linking
+(cpp/tensorrt_llm/flash_mla/CMakeLists.txt)."""
+
+SEPARATE_LOOP = constant("separate_sparse_loop")
+"""How many times as long it takes there."""
+
+UNSPLIT_ON_HOPPER = (SEPARATE, "vllm-0.19")
+"""Releases that run it there without naming it."""
+
+PADDED, HOPPER, BLACKWELL = 128, 9.0, 10.0
 """Heads of its tile from this compute capability on (sgl-project/sglang, nsa_backend.py: 64 on Hopper, 128 since)."""
 
 
@@ -85,7 +103,22 @@ def sparse_operators(row: Any, target: Target) -> tuple[Operator, ...]:
     step = module_step(row, attention, decodes, target, int(hidden))
     made = attention.operators(_widened(step) if UNSPLIT in notes else step)
     kept = (operator for operator in made if not alone or operator.name == alone)
-    return tuple(_unsplit(operator) if alone and UNSPLIT in notes else operator for operator in kept)
+    stretch = _stretch_unsplit(row, notes, target)
+    return tuple(
+        _unsplit(operator, stretch) if stretch and operator.name == ATTENTION else operator for operator in kept
+    )
+
+
+def _stretch_unsplit(row: Any, notes: str, target: Target) -> float:
+    """Return how many times as long the kernel takes where one CTA attends all keys of a query, 0 where none does."""
+    if UNSPLIT in notes:
+        return 1.0
+    oldest = target.capabilities[0] if target.capabilities else 0.0
+    hopper = HOPPER <= oldest < BLACKWELL
+    unnamed = hopper and any(name in notes for name in UNSPLIT_ON_HOPPER)
+    if BITS.get(str(row.kv_dtype), 0) != 16 or not (unnamed or any(name in notes for name in UNSPLIT_AS)):
+        return 0.0
+    return SEPARATE_LOOP if hopper and SEPARATE in notes else 1.0
 
 
 def _computed_heads(heads: int, notes: str, target: Target) -> int:
@@ -99,6 +132,7 @@ def _widened(step: Step) -> Step:
     return replace(step, precision=replace(step.precision, kv=step.precision.output))
 
 
-def _unsplit(operator: Operator) -> Operator:
-    """An operator without the candidates that split the keys."""
-    return replace(operator, candidates=tuple(c for c in operator.candidates if c.kernel.launches == 1))
+def _unsplit(operator: Operator, stretch: float) -> Operator:
+    """An operator without the candidates that split the keys, its kernels ``stretch`` times as long."""
+    kept = (candidate for candidate in operator.candidates if candidate.kernel.launches == 1)
+    return replace(operator, candidates=tuple(replace(c, kernel=replace(c.kernel, stretch=stretch)) for c in kept))

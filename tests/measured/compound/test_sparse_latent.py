@@ -5,13 +5,20 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from dse.base.constants import constant
 from dse.base.errors import InputError
 from dse.measured.compound.sparse_latent import sparse_operators
+from dse.workload.kernel import Kernel
 from dse.workload.target import Target
 
 ROW = {"op": "dsa_decode_module", "dtype": "bf16", "batch": 16.0, "heads": 64.0, "seq_q": 1.0, "seq_kv": 8193.0,
        "hidden": 6144.0, "kv_lora_rank": 512.0, "rope_dim": 64.0, "kv_dtype": "fp8", "sparse_topk": 2048.0,
        "block_format": "proj=fp8_block", "notes": "impl=trtllm-1.3.0rc20/default; GlmMoeDsa"}  # fmt: skip
+
+
+def generated(operator):
+    """Its kernels, none of them recorded."""
+    return [c.kernel for c in operator.candidates if isinstance(c.kernel, Kernel)]
 
 
 def kernels(**changes):
@@ -72,3 +79,23 @@ def test_the_kernel_without_splits_reads_sixteen_bits_and_fills_its_tile(capabil
         assert candidate.kernel.launches == 1
         assert candidate.kernel.fma == 16 * 2048 * computed * (576 + 512)
         assert candidate.kernel.cold_bytes == 16 * 2048 * 576 * 2
+
+
+@pytest.mark.parametrize(
+    ("notes", "capability", "kv", "stretch"),
+    [
+        ("impl=trtllm-1.3.0rc20/default; GlmMoeDsa", 9.0, "bf16", constant("separate_sparse_loop")),
+        ("impl=trtllm-1.3.0rc20/default; GlmMoeDsa", 10.0, "bf16", None),
+        ("impl=vllm-0.24.0/FLASHMLA_SPARSE; GlmMoeDsa", 9.0, "bf16", 1.0),
+        ("impl=vllm-0.24.0/FLASHMLA_SPARSE; GlmMoeDsa", 9.0, "fp8", None),
+        ("impl=sglang-0.5.14/sglang_dsa_indexer_fa3; GlmMoeDsa", 9.0, "bf16", None),
+    ],
+)
+def test_frameworks_that_call_the_kernel_without_splits_in_a_module(notes, capability, kv, stretch):
+    """The other kernels of the module keep their candidates, splits among them."""
+    row = ROW | {"batch": 1.0, "notes": notes, "kv_dtype": kv}
+    made = {o.name: o for o in sparse_operators(SimpleNamespace(**row), Target((capability, capability)))}
+    kernels = generated(made["latent_attention"])
+    assert {kernel.launches for kernel in kernels} == ({1, 2} if stretch is None else {1})
+    assert {kernel.stretch for kernel in kernels} == {stretch or 1.0}
+    assert {kernel.launches for kernel in generated(made["absorbed_values"])} == {1, 2}
