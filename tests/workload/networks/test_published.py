@@ -54,6 +54,8 @@ def test_bytes_of_a_token_are_those_counted_by_hand(row):
         ("nvidia/NVIDIA-Nemotron-3-Nano-30B-A3B-BF16", "nemotron_3_nano"),
         ("GLM-4.5-Air", "glm_4_5_air"),
         ("MiniMaxAI/MiniMax-M2.5", "minimax_m2"),
+        ("MiniMaxAI/MiniMax-M3", "minimax_m3"),
+        ("stepfun-ai/Step-3.7-Flash", "step_3_5_flash"),
     ],
 )
 def test_hub_ids_and_publishers_names_find_them(name, preset):
