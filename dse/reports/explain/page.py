@@ -1,4 +1,4 @@
-"""One self-contained HTML page of an explanation: sentences, tornado, stack, roofline."""
+"""One self-contained HTML page of an explanation: the answer, tornado, stack, roofline, then what it rests on."""
 
 from html import escape
 from pathlib import Path
@@ -7,7 +7,7 @@ from dse.evaluate.run import RunResult
 from dse.explanation.attribute_words import explained_metrics
 from dse.explanation.compare import RATIO, SWAPS, Comparison
 from dse.explanation.explain import METHOD, Explanation
-from dse.explanation.next_step import next_sentence
+from dse.explanation.next_step import next_sentence, sides
 from dse.hardware.tensor_area import tensor_area_note
 from dse.reports.common import figures
 from dse.reports.common import stacks as stack_figures
@@ -15,6 +15,7 @@ from dse.reports.common.page_parts import document, figure_section, note, row, s
 from dse.reports.common.words import (
     RUN_LABELS,
     bracketed,
+    capital,
     power_calibration,
     probability_text,
     quantity,
@@ -37,20 +38,37 @@ def write_explain_page(answer: Explanation | Comparison, path: Path, most: int |
 
 def explain_page_html(answer: Explanation | Comparison, most: int | None = None) -> str:
     """Return the page as one HTML document that loads nothing; of attributes and kernels the ``most`` important."""
-    compared = isinstance(answer, Comparison)
     run = answer.first.run if isinstance(answer, Comparison) else answer.run
-    on = f"{run.gpu.title} and {answer.second.run.gpu.title}" if compared else run.gpu.title
-    title = f"{run.workload.description} on {on}"
-    metrics = "; ".join(_metric_text(run, name) for name in explained_metrics(run.workload))
-    lead = f"{run.gpu.title}: {metrics}. T{timing_calibration(run.model)[1:]}. "
-    lead += f"Power model: {power_calibration(run.power)}. "
-    lead += " ".join(f"{line}." for line in interval_notes(run))
-    if isinstance(answer, Comparison) and (beyond := extrapolation(answer.second.run)):
-        lead += f" {answer.second.run.gpu.title}: {beyond}."
+    on = f"{run.gpu.title} and {answer.second.run.gpu.title}" if isinstance(answer, Comparison) else run.gpu.title
+    badge = f'<span class="badge">calibration {escape(run.model.calibration)}</span>'
+    head = f'<header>\n<p class="lead">{escape(run.workload.description)}{badge}</p>\n<h1>{escape(on)}</h1>\n</header>'
+    said = "\n".join(f"<p>{escape(sentence)}</p>" for sentence in _answer(answer))
     sections = _comparison(answer, most) if isinstance(answer, Comparison) else _explanation(answer, most)
     meanings = causes_of(run.workload)
     causes = swatches({cause: (figures.CAUSE_COLOURS[cause], text) for cause, text in meanings.items()})
-    return document(title, "\n".join([f"<h1>{escape(title)}</h1>", note(lead), *sections, causes]))
+    parts = [head, f'<section id="answer" class="answer">\n{said}\n</section>', *sections, causes, _notes(answer)]
+    return document(f"{run.workload.description} on {on}", "\n".join(parts))
+
+
+def _answer(answer: Explanation | Comparison) -> list[str]:
+    """What takes the time and what helps most; of two designs, how far apart they are."""
+    if isinstance(answer, Comparison):
+        return [f"{answer.sentences()[0]}."]
+    metrics = "; ".join(_metric_text(answer.run, name) for name in answer.metrics)
+    return [f"{capital(metrics)}.", *held_sentences(answer.run), next_sentence(answer.steps)]
+
+
+def _notes(answer: Explanation | Comparison) -> str:
+    """What the answer rests on, folded."""
+    run = answer.first.run if isinstance(answer, Comparison) else answer.run
+    lines = [timing_calibration(run.model), f"power model: {power_calibration(run.power)}", *interval_notes(run)]
+    if isinstance(answer, Comparison):
+        if beyond := extrapolation(answer.second.run):
+            lines.append(f"{answer.second.run.gpu.title}: {beyond}")
+    elif known := tensor_area_note(run.gpu):
+        lines.append(known)
+    notes = "\n".join(f"<p>{escape(capital(line))}.</p>" for line in lines)
+    return f'<details class="caveats">\n<summary>{len(lines)} notes</summary>\n{notes}\n</details>'
 
 
 def _metric_text(run: RunResult, name: str) -> str:
@@ -60,34 +78,28 @@ def _metric_text(run: RunResult, name: str) -> str:
 
 
 def _explanation(explanation: Explanation, most: int | None) -> list[str]:
-    known = tensor_area_note(explanation.run.gpu)
-    small = f"{METHOD} {known}." if known else METHOD
-    told = [*held_sentences(explanation.run), next_sentence(explanation.steps)]
-    parts = [
-        section("", "The answer", *(f"<p>{escape(sentence)}</p>" for sentence in told)),
-        _sentences("What would change it", explanation.sentences()[:most], small),
-    ]
+    parts = []
     steps = explain_data.tornado(explanation, most or explain_data.MOST_BARS)
     if not steps.empty:
         drawn = explain_figures.tornado_figure(steps)
         note = "Bars: re-evaluated. Marks: what the elasticity promises, dark where it disagrees."
         parts.append(figure_section("Each attribute moved alone", note, drawn, "figure-moves"))
+    faster, others = sides(explanation.steps)
+    parts += [
+        _sentences(title, texts[:most]) for title, texts in (("Faster with", faster), ("Not faster with", others))
+    ]
+    parts.append(_folded("Each step with what its elasticity promises", explanation.sentences()[:most], METHOD))
     stacks = stack_figures.stacks_figure(explain_data.kernel_stacks(explanation.run, most))
-    parts.append(
-        figure_section(
-            "Where the time goes",
-            f"{_heaviest(most)}A bar a kernel, all its repeats; the colours are explained at the end.",
-            stacks,
-            "figure-stack",
-        )
-    )
-    if texts := explain_data.assumed_lines(explanation, most):
-        parts.insert(-1, _sentences("Assumed numbers that decide it", texts, ASSUMED_METHOD))
+    small = f"{_heaviest(most)}A bar a kernel, all its repeats; the colours are explained at the end."
+    parts.append(figure_section("Where the time goes", small, stacks, "figure-stack"))
     points, peaks, slope = explain_data.roofline(explanation, most)
     if not points.empty:
         drawn = explain_figures.roofline_figure(points, peaks, slope)
         note = "The heaviest kernel is named; hover the others. Kernels without multiply-adds have no place here."
         parts.append(figure_section("Roofline", note, drawn, "figure-roofline"))
+    parts.append(
+        _sentences("Assumed numbers that decide it", explain_data.assumed_lines(explanation, most), ASSUMED_METHOD)
+    )
     return parts
 
 
@@ -97,7 +109,7 @@ def _heaviest(most: int | None) -> str:
 
 def _comparison(comparison: Comparison, most: int | None) -> list[str]:
     runs = [comparison.first.run, comparison.second.run]
-    sentences = comparison.sentences()[: None if most is None else 1 + most]
+    sentences = comparison.sentences()[1 : None if most is None else 1 + most]
     parts = [_metrics(comparison), _sentences("What accounts for the difference", sentences, SWAPS)]
     swaps = explain_data.swap_tornado(
         comparison.swaps, explained_metrics(runs[0].workload), most or explain_data.MOST_BARS
@@ -139,5 +151,13 @@ def _metrics(comparison: Comparison) -> str:
     return section("metrics", "Side by side", table(head, rows), *small)
 
 
-def _sentences(title: str, sentences: list[str], small: str) -> str:
-    return section("", title, *(f"<p>{escape(sentence)}</p>" for sentence in sentences), note(small))
+def _sentences(title: str, sentences: list[str], small: str = "") -> str:
+    """A section of sentences, nothing where there are none."""
+    said = [f"<p>{escape(sentence)}</p>" for sentence in sentences]
+    return section("", title, *said, note(small) if small else "") if said else ""
+
+
+def _folded(title: str, sentences: list[str], small: str) -> str:
+    """Sentences that a reader unfolds, nothing where there are none."""
+    said = "\n".join(f"<p>{escape(sentence)}</p>" for sentence in sentences)
+    return f"<details>\n<summary>{escape(title)}</summary>\n{said}\n{note(small)}\n</details>" if said else ""
