@@ -24,6 +24,8 @@ DEVICES = {
 }
 """Devices of aiconfigurator's tables, and their presets."""
 
+OVER = "over 100"
+
 HEADER = ("implementation", "GPU", "fitted rows", "left out", "fitted, %", "left out, %", "roofline, %")
 
 
@@ -53,7 +55,12 @@ def row_of(name: str, device: str, part: pd.DataFrame) -> tuple[str, ...]:
     """Return a row of HEADER of some rows of :func:`with_errors`."""
     out = part[part["out"]]
     means = part.loc[~part["out"], "error"].mean(), out["error"].mean(), out["roofline"].mean()
-    return name, device, str(len(part) - len(out)), str(len(out)), *(f"{x:.1f}" for x in means)
+    return name, device, str(len(part) - len(out)), str(len(out)), *(f"{x:.1f}" for x in means[:2]), told(means[2])
+
+
+def told(roofline: float) -> str:
+    """Return a fitted roofline's error [%]: where it is over 100 %, its fit ends elsewhere on each machine."""
+    return OVER if roofline > 100 else f"{roofline:.1f}"
 
 
 def show(stage: StageResult) -> None:

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from experiments.common.implementations import OVER, told
 from experiments.common.modules import experiment
 
 
@@ -103,3 +104,13 @@ def test_only_boards_and_kinds_that_were_asked_for_have_a_bound(board):
         "A100 PCIe": 10.0,
     }
     assert {new for new, *_ in other.novelty()} == {"GPU", "memory type", "generation"}
+
+
+def test_a_roofline_that_no_fit_finds_is_told_without_a_number(board):
+    """Its line in the README says so, and the scoreboard then has none."""
+    assert (told(99.94), told(145.2)) == ("99.9", OVER)
+    other = board.experiment("020_scoreboard", "elsewhere.py")
+    rows = other.table(other.ATTENTION, "together")
+    told_rows = list(other.attention())
+    assert any(row["roofline, %"] == OVER for row in rows)
+    assert [np.isnan(x.three) for x in told_rows] == [row["roofline, %"] == OVER for row in rows]
