@@ -25,8 +25,8 @@ from dse.reports.common.words import (
 )
 from dse.reports.explain import data as explain_data
 from dse.reports.explain import figures as explain_figures
+from dse.reports.run.data import held_sentences
 from dse.reports.run.notes import extrapolation, interval_notes
-from dse.reports.run.terminal import held_sentences
 from dse.reports.sweep.assumed import METHOD as ASSUMED_METHOD
 from dse.timing.timing import causes_of
 

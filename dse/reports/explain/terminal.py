@@ -28,8 +28,8 @@ from dse.reports.common.words import (
     timing_calibration,
 )
 from dse.reports.explain.data import assumed_lines
+from dse.reports.run.data import held_sentences
 from dse.reports.run.notes import extrapolation, interval_notes
-from dse.reports.run.terminal import held_sentences
 from dse.timing.timing import CAUSES, PHASE_CAUSES
 
 MOST_STEPS = 8

@@ -8,17 +8,14 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from dse.evaluate.limit_ends import CLOCK
 from dse.evaluate.run import NOT_USED, RunResult
-from dse.explanation.cause_words import CAUSE_WORDS, held_by, meaning
+from dse.explanation.cause_words import CAUSE_WORDS, meaning
 from dse.power.power import COMPONENTS
 from dse.reports.common.terminal_parts import plain_table, say
 from dse.reports.common.words import RUN_LABELS, power_calibration, timing_calibration
+from dse.reports.run.data import four_digits, held_sentences
 from dse.reports.run.notes import run_notes
 from dse.timing.timing import HOST
-
-LEAST_LOSS = 0.995
-"""A clock that the power limit leaves above this share is a whole one, in whole percent."""
 
 
 def print_run(result: RunResult, console: Console) -> None:
@@ -32,7 +29,7 @@ def print_run(result: RunResult, console: Console) -> None:
         interval = ", ".join(filter(None, (error.word, error.scope.partition(";")[0])))
         unit = "" if unit == "1" else unit
         console.print(
-            f"  {RUN_LABELS.get(name, name):30s} {_figure(value):>10s} {unit:10s} [dim]{interval}[/]".rstrip()
+            f"  {RUN_LABELS.get(name, name):30s} {four_digits(value):>10s} {unit:10s} [dim]{interval}[/]".rstrip()
         )
     console.print()
     say(console, timing_calibration(result.model), "yellow")
@@ -47,24 +44,6 @@ def print_run(result: RunResult, console: Console) -> None:
         console.print(_watts(phase.name, result.watts[phase.name]))
         console.print()
         console.print(_kernels(phase.name, rows, console.width, result.waits.get(phase.name, 0.0)))
-
-
-def held_sentences(result: RunResult) -> list[str]:
-    """Return what takes the time of each phase, and what the power limit takes of the clock."""
-    stacks = {phase.name: result.stack(phase.name) for phase in result.workload.phases}
-    said = [
-        f"{name.capitalize()} takes {_figure(sum(stack.values()))} ms: {held_by(stack)}."
-        for name, stack in stacks.items()
-    ]
-    left = result.metrics[CLOCK][0] if CLOCK in result.metrics else 1.0
-    if left < LEAST_LOSS:
-        said.append(f"The power limit takes {100 * (1 - left):.0f} % of the clock.")
-    return said
-
-
-def _figure(value: float) -> str:
-    """Four digits, and the whole number where it has more."""
-    return f"{value:,.0f}" if 9999.5 <= abs(value) < 1e9 else f"{value:,.4g}"
 
 
 def _stack(phase: str, stack: dict[str, float]) -> Table:
