@@ -60,6 +60,21 @@ class TimingAnswer:
     sensitivity: tuple[Sensitivity, ...] = ()  # where it was asked for
     work: WorkAccount | None = None  # where a profiler counted the rows' instructions
 
+    @property
+    def verdict(self) -> str:
+        """What the fit is worth, in a sentence: its error on rows that no fit has seen beside that of the values that
+        it started from."""
+        first, last = self.fit.stages[0], self.fit.stages[-1]
+        if first.left_out is None or last.left_out is None:
+            return (
+                f"Too few rows to leave any out: on its own rows the fit is {last.fitted:.1f} % off, and what it "
+                f"started from {first.fitted:.1f} %."
+            )
+        numbers = f"{last.left_out:.1f} % off on rows it has not seen, and what it started from {first.left_out:.1f} %"
+        if last.left_out >= first.left_out:
+            return f"The fit gained nothing: it is {numbers}. Keep what was there before."
+        return f"The fit gained {first.left_out - last.left_out:.1f} points: it is {numbers}."
+
     def coefficients(self) -> list[dict[str, Any]]:
         """Return the parameters with unit, 95 % interval, share of the answer that is the rows', stage and words."""
         known = self.fit.determined
@@ -87,6 +102,7 @@ class TimingAnswer:
             "also": list(self.also),
             "rows": self.rows,
             "rows_left_out": self.rows_left_out,
+            "verdict": self.verdict,
             "harnesses": self.harnesses,
             "stages": [asdict(stage) for stage in self.fit.stages],
             "parameters": self.coefficients(),

@@ -44,6 +44,7 @@ def print_timing_fit(answer: GpuTimingAnswer, console: Console) -> None:
             style="bold",
             highlight=False,
         )
+        say(console, f"{fit.verdict}\n")
         console.print(_stages(fit))
         console.print()
         console.print(_parameters(fit.coefficients()))

@@ -71,6 +71,34 @@ def a_fit(name: str, also: tuple[str, ...] = (), error_quantiles: tuple[ErrorQua
     return TimingAnswer(GPU, (GPU,), (), 100, 40, {"unknown": 0.0}, fit, error_quantiles, name, also)
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "sentence"),
+    [
+        (
+            24.0,
+            16.7,
+            "The fit gained 7.3 points: it is 16.7 % off on rows it has not seen, and what it started from 24.0",
+        ),
+        (
+            8.0,
+            8.4,
+            "The fit gained nothing: it is 8.4 % off on rows it has not seen, and what it started from 8.0 %. Keep",
+        ),
+        (
+            None,
+            None,
+            "Too few rows to leave any out: on its own rows the fit is 6.0 % off, and what it started from 9.0",
+        ),
+    ],
+)
+def test_a_verdict_says_what_the_fit_is_worth(before: float | None, after: float | None, sentence: str) -> None:
+    answer = a_fit("matrix")
+    first = replace(answer.fit.stages[0], left_out=before)
+    stages = (first, replace(first, name="polish", fitted=6.0, left_out=after))
+    judged = replace(answer, fit=replace(answer.fit, stages=stages))
+    assert judged.verdict.startswith(sentence) and judged.document()["verdict"] == judged.verdict
+
+
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> dict[str, tuple[TimedRows, dict]]:
     """What is asked of the fit, by implementation; the fit itself is left out."""
