@@ -189,6 +189,9 @@ def space_of(space: Space | str | Path) -> Space:
 
 def space_from_mapping(content: dict[str, Any], where: str, name: str, folder: Path = Path()) -> Space:
     """Return the space of a mapping with the keys of a space file; relative paths start at ``folder``."""
+    if isinstance(content.get("format"), str):
+        takes = "what names it (--calibration, --power, engine=, timing or power of a space)"
+        raise InputError(f"{where}: is a {content['format'].rpartition(' ')[0]}, not a space; give it to {takes}")
     for key in content:
         if key not in KEYS:
             raise InputError(f"{where}: {key!r} is not a key of a space; {accepted(key, KEYS)}")

@@ -206,6 +206,12 @@ def test_file_that_is_not_toml_is_named(tmp_path) -> None:
         load_space(tmp_path / "none.toml")
 
 
+def test_a_calibration_in_place_of_a_space_is_told_as_what_it_is(small: dict[str, Any]) -> None:
+    sentence = r"^mine\.toml: is a dse timing calibration, not a space; give it to what names it \(--calibration"
+    with pytest.raises(InputError, match=sentence):
+        space_from_mapping(small | {"format": "dse timing calibration 2"}, "mine.toml", "mine")
+
+
 def test_yield_and_power_models_are_chosen_by_name(small: dict[str, Any]) -> None:
     small["axes"] = {"sm_count": [120, 132]}
     small["yield_model"], small["power"] = "murphy", {"model": "board", "limit": False}
