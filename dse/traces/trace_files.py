@@ -109,6 +109,9 @@ def _no_list(folder: Path) -> str:
     files = sorted(file.name for file in folder.glob("*.traceg*"))
     if files:
         return f"holds no {LIST}; write it, with a line for each kernel in the order in which they run: {files[0]} ..."
+    for suffix, why in UNREAD.items():
+        for file in sorted(folder.glob(f"*{suffix}")):
+            return f"{file.name} {why}"
     return f"no trace directory: it holds neither {LIST} nor a .traceg file"
 
 

@@ -136,6 +136,10 @@ def test_mutated_lists_raise_only_input_errors(tmp_path: Path, listing: bytes) -
             "raw traces, as the tracer leaves them: run Accel-Sim's post-traces-processing",
         ),
         (["kernel-1.traceg"], "holds no kernelslist.g; write it, with a line for each kernel .*kernel-1.traceg"),
+        (
+            ["kernel-1.tracez"],
+            "kernel-1.tracez is of Accel-Sim 2.0's compressed format, which is not read; trace as text",
+        ),
         (["notes.txt"], "no trace directory: it holds neither kernelslist.g nor a .traceg file"),
     ],
 )
