@@ -1,9 +1,8 @@
 """One layer of each kind of attention and MLP written out by hand: kernels by name, operations and bytes of each.
 
 Prefill and decode, at two shapes, on one GPU and shared by eight, all in bf16. Attentions: full, window, chunk, latent,
-sparse latent, sparse latent chosen before, compressed and sparse compressed (with four residual streams), gated delta
-net, Mamba2, none. MLPs: dense, without gate, mixture, with
-shared experts, on latents, none.
+sparse latent, sparse latent chosen before, compressed and sparse compressed (with four residual streams), block sparse,
+gated delta net, Mamba2, none. MLPs: dense, without gate, mixture, with shared experts, on latents, none.
 """
 
 from math import ceil
@@ -326,6 +325,26 @@ def glm_chosen_before(s: Shape) -> list[list[Row]]:
     return [[*to_latents(s, GLM), *absorbed(s, GLM, *chosen(s))], mlp]
 
 
+def block_sparse(s: Shape) -> list[list[Row]]:
+    """MiniMax-M3: a head of the indexer for each key-value head; blocks of 128 tokens by their best, 16 are chosen."""
+    indexed, read = s.window(10**9)
+    heads = max(1, 4 // s.n)
+    scored, kept = (4 * pairs * heads / 128 for pairs in (indexed, chosen(s)[0]))
+    indexer = [
+        product("index_projection", s.rows, (heads + 1) * 128, 6144),
+        vector("index_norm", s.rows * (heads + 1) * 128),
+        vector("index_rope", s.rows * (heads + 1) * 128),
+        ("index_scores", 2 * indexed * heads * 128, 2 * (s.rows * heads * 128 + read * 128) + scored),
+        ("index_choice", 0, scored + kept),
+    ]
+    attention = grouped(s, chosen(s), (6144, 64, 4, 128), norms=True)
+    mlp = routed(s, 128, 4, (6144, 3072), 3072)
+    return [
+        [norm("attention_norm", s.rows, 6144), *attention[:-2], *indexer, *attention[-2:]],
+        [norm("mlp_norm", s.rows, 6144), *mlp],
+    ]
+
+
 def compressor(s: Shape, name: str, dim: int, ratio: int, more: int = 0) -> list[Row]:
     """A value and a weight a channel, of each of the stretches that a token stands in; a key of them leaves."""
     columns = 2 * dim * (2 if ratio == 4 else 1)
@@ -401,6 +420,7 @@ BY_HAND = {
     "sparse latent chosen before + mixture": ("glm_5_2", 1, glm_chosen_before),
     "sparse compressed + mixture, four streams": ("deepseek_v4_flash", 1, v4_sparse),
     "compressed + mixture, four streams": ("deepseek_v4_flash", 2, v4_compressed),
+    "block sparse + mixture with shared experts": ("minimax_m3", 1, block_sparse),
     "gated delta net + mixture with shared experts": ("qwen3_next_80b_a3b", 0, qwen_next),
     "gated delta net + dense": ("qwen3_5_27b", 0, qwen_dense),
     "Mamba2": ("nemotron_h_56b", 0, nemotron_h),
