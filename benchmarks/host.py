@@ -1,9 +1,12 @@
 """Processor time of the host beside a sweep's programs, a design: what no device, however fast, can hide.
 
-Run with ``python -m benchmarks.host [DESIGNS [PORTIONS]] [--json]``: 10^8 designs by default, and all of their shards.
-The space is the cheapest there is (:mod:`benchmarks.scaling`), its front kept.
+Run with ``python -m benchmarks.host [DESIGNS [PORTIONS]] [--rows] [--json]``: 10^8 designs by default, and all of their
+shards. The space is the cheapest there is (:mod:`benchmarks.scaling`), its front kept.
 One thread evaluates shard after shard and merges them. Its processor time is counted without that inside the compiled
 programs, which are waited for.
+
+``--rows``: instead, how many rows a second one thread encodes of the cheapest and of the main space where every design
+is kept, by its processor time.
 """
 
 import json
@@ -14,19 +17,24 @@ from pathlib import Path
 from typing import Any
 
 import jax
+from pyarrow.parquet import ParquetFile
 
 from benchmarks.arguments import parser
-from benchmarks.scaling import cheapest
+from benchmarks.scaling import cheapest, main_space
 from dse.base.compilation import cache_compilations
 from dse.grid.device_designs import Rows
 from dse.grid.device_shard import DeviceShards
-from dse.grid.shard import shards
+from dse.grid.shard import Shard, shards
 from dse.grid.sweep_program import Reduced, SweepProgram
-from dse.grid.sweep_run import evaluator_of
+from dse.grid.sweep_run import PointsTable, evaluator_of
+from dse.space.space import Space
 
 DESIGNS = 10**8
 FIRST = 2
 """Shards after which the clock begins: what is done once a space is not counted."""
+
+WRITTEN = 20
+"""How often a chunk of rows is written."""
 
 
 def measured(designs: int, portions: int | None = None) -> dict[str, Any]:
@@ -71,6 +79,31 @@ def measured(designs: int, portions: int | None = None) -> dict[str, Any]:
     }
 
 
+def encoded(space: Space, folder: Path) -> dict[str, float]:
+    """Return what the table of every design takes, from a portion in the middle of the grid written WRITTEN times."""
+    evaluator = evaluator_of(space, "all")
+    size, start = evaluator.chunk_size, space.size // 2
+    packed = evaluator.shard(Shard(0, start, start + size), True).rows or b""
+    portions = [Shard(number, number * size, (number + 1) * size) for number in range(WRITTEN)]
+    with PointsTable(space, folder, portions, lambda portion: packed) as rows:
+        begin = time.thread_time()
+        rows.add(range(WRITTEN))
+        took = time.thread_time() - begin
+        rows.finish()
+    written = ParquetFile(folder / "points.parquet").metadata
+    count, large = written.num_rows, (folder / "points.parquet").stat().st_size
+    return {"columns": written.num_columns, "bytes_per_row": large / count, "rows_per_second": count / took}
+
+
+def every_row() -> dict[str, Any]:
+    """Return what is written of the cheapest and of the main space."""
+    found = {}
+    with tempfile.TemporaryDirectory() as folder:
+        for space in (cheapest(10**6, Path(folder)), main_space(0)):
+            found |= {f"{space.name}_{name}": value for name, value in encoded(space, Path(folder)).items()}
+    return found
+
+
 def whole_number(word: str) -> int:
     """A whole number, also as 1e8."""
     return int(float(word))
@@ -81,14 +114,15 @@ def main() -> None:
     known = parser("host", __doc__)
     known.add_argument("designs", nargs="?", type=whole_number, default=DESIGNS, metavar="DESIGNS")
     known.add_argument("portions", nargs="?", type=whole_number, metavar="PORTIONS")
+    known.add_argument("--rows", action="store_true", help="rows a second that are written of every design, instead")
     options = known.parse_args()
     cache_compilations()
-    document = measured(options.designs, options.portions)
+    document = every_row() if options.rows else measured(options.designs, options.portions)
     if options.json:
         print(json.dumps(document))
         return
     for name, value in document.items():
-        print(f"{name:24} {value:14,.4g}")
+        print(f"{name:32} {value:14,.4g}")
 
 
 if __name__ == "__main__":

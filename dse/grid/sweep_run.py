@@ -1,10 +1,12 @@
 """One run of a sweep: which of evaluator, checkpoint and folder does what, in which order."""
 
 import time
-from collections.abc import Callable, Generator, Sequence
-from contextlib import closing
+from collections import deque
+from collections.abc import Callable, Container, Generator, Sequence
+from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import TracebackType
 from typing import Any
 
 import numpy as np
@@ -29,6 +31,50 @@ def evaluator_of(space: Space, keep: str, devices: Sequence[Any] | None = None) 
     """Return what evaluates a sweep's designs on ``devices``, all of this process's by default; ``keep``: as in
     :func:`dse.grid.sweep.sweep`."""
     return SpaceEvaluator(space, devices=devices, reduced=keep == "front")
+
+
+class PointsTable:
+    """The table of every design, in a folder or in memory, put together in grid order while later shards are evaluated.
+
+    Inside ``with``: an error leaves no table behind. ``packed``: returns the rows of a finished shard.
+    """
+
+    def __init__(
+        self, space: Space, folder: Path | None, shards: Sequence[Shard], packed: Callable[[Shard], bytes]
+    ) -> None:
+        self._size, self._waiting, self._packed = space.size, deque(shards), packed
+        self._writer = TableWriter(folder / "points.parquet", provenance(space)) if folder else None
+        self._tables: list[pa.Table] = []
+        self._sample: list[pa.Table] = []
+        self._count = 0
+
+    def __enter__(self) -> "PointsTable":
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: object, trace: TracebackType | None) -> None:
+        if kind is not None and self._writer is not None:
+            self._writer.abandon()
+
+    def add(self, finished: Container[int]) -> None:
+        """Add the shards with numbers among ``finished`` that follow those which have been added."""
+        while self._waiting and self._waiting[0].number in finished:
+            for table in unpacked(self._packed(self._waiting.popleft())):
+                self._add(table)
+
+    def _add(self, table: pa.Table) -> None:
+        feasible = np.asarray(table["feasible"])
+        self._sample.append(table.take(designs.sample_positions(self._size, feasible, self._count)))
+        self._count += len(table)
+        if self._writer is None:
+            self._tables.append(table)
+        else:
+            self._writer.write(table)
+
+    def finish(self) -> tuple[pa.Table | None, pa.Table]:
+        """End the table when all shards have been added; return it, if in memory, and the sample of it."""
+        if self._writer is not None:
+            self._writer.finish()
+        return (pa.concat_tables(self._tables) if self._tables else None), pa.concat_tables(self._sample)
 
 
 @dataclass
@@ -77,9 +123,10 @@ class SweepRun:
         self._compile()
         baseline = self.evaluator.table(self.evaluator.chunk(designs.baseline(self.space)))
         at_baseline = self._at_baseline()
-        accumulator = self._evaluate(self.shards)
-        start = time.perf_counter()
-        table, sample = self._every_design() if self.keep == "all" else (None, self._sample())
+        with self._rows() as rows:
+            accumulator = self._evaluate(self.shards, rows)
+            start = time.perf_counter()
+            table, sample = rows.finish() if rows else (None, self._sample())
         front, top = self._front_and_best(accumulator)
         self.seconds["write"] += time.perf_counter() - start
         return SweepResult(
@@ -113,8 +160,11 @@ class SweepRun:
         self.evaluator.compile_all()
         self.seconds["compile"] = time.perf_counter() - start
 
-    def _evaluate(self, shards: list[Shard]) -> Accumulator:
-        """Evaluate those shards that are not finished yet, and return the accumulator of all that are."""
+    def _evaluate(self, shards: list[Shard], rows: PointsTable | None = None) -> Accumulator:
+        """Evaluate those shards that are not finished yet, and return the accumulator of all that are.
+
+        ``rows``: takes their designs meanwhile.
+        """
         accumulator, progress = self.evaluator.empty_accumulator(), self.progress or (lambda count: None)
         done = self.checkpoint.restore(accumulator)
         progress(sum(p.stop - p.start for p in shards if p.number in done))
@@ -125,8 +175,13 @@ class SweepRun:
                 for evaluated in results:
                     stamp = time.perf_counter()
                     self.checkpoint.save(evaluated, accumulator)
+                    done.add(evaluated.shard.number)
+                    if rows:
+                        rows.add(done)
                     written += time.perf_counter() - stamp
             interrupted = False
+            if rows:
+                rows.add(done)  # of a sweep that had been evaluated
         finally:
             self.checkpoint.close(accumulator, interrupted)
         self.seconds["write"] = written
@@ -141,27 +196,13 @@ class SweepRun:
 
         return on_cluster(self.cluster, self.evaluator, todo, keep_all, progress, self.notes)
 
-    def _every_design(self) -> tuple[pa.Table | None, pa.Table]:
-        """Put the rows of all shards together, in grid order; return them, if in memory, and the sample of them."""
-        writer = TableWriter(self.folder / "points.parquet", provenance(self.space)) if self.folder else None
-        tables, sample, start = [], [], 0
-        try:
-            for shard in self.shards:
-                for table in unpacked(self.checkpoint.rows(shard, self._rows_again)):
-                    feasible = np.asarray(table["feasible"])
-                    sample.append(table.take(designs.sample_positions(self.space.size, feasible, start)))
-                    start += len(table)
-                    if writer is None:
-                        tables.append(table)
-                    else:
-                        writer.write(table)
-            if writer is not None:
-                writer.finish()
-        except BaseException:
-            if writer is not None:
-                writer.abandon()
-            raise
-        return (pa.concat_tables(tables) if tables else None), pa.concat_tables(sample)
+    def _rows(self) -> AbstractContextManager[PointsTable | None]:
+        """Return what puts the rows of all shards together, None where only the front is kept."""
+        if self.keep != "all":
+            return nullcontext()
+        return PointsTable(
+            self.space, self.folder, self.shards, lambda shard: self.checkpoint.rows(shard, self._rows_again)
+        )
 
     def _rows_again(self, shard: Shard) -> bytes:
         return self.evaluator.shard(shard, True).rows or b""
