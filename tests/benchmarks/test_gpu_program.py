@@ -32,6 +32,15 @@ def test_a_page_gets_the_new_table() -> None:
     assert gpu_program.BEGIN in gpu_program.README.read_text(encoding="utf-8")
 
 
+def test_the_readme_tells_the_projection_of_the_main_space() -> None:
+    page = gpu_program.README.read_text(encoding="utf-8")
+    (row,) = [line for line in page.splitlines() if line.startswith("| main space | at least")]
+    cells = dict(zip(gpu_program.COLUMNS, (cell.strip() for cell in row.strip("|").split("|")), strict=True))
+    millions = float(cells["projected_designs_per_second"].replace(",", "")) / 1e6
+    readme = (gpu_program.README.parents[1] / "README.md").read_text(encoding="utf-8")
+    assert f"{millions:.0f} M designs/s are projected: compiled for an H100, [not yet run on one]" in readme
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(bool(h100.missing()), reason="needs the packages of gpu-aot")
 def test_the_figures_are_those_of_the_program_that_the_sweep_runs() -> None:
