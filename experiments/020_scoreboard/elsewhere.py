@@ -55,7 +55,7 @@ def mixtures() -> Iterator[Told]:
         out, three = int(row["left out"]), float(row["roofline, %"])
         yield Told(name, out, float(row["left out, %"]), MIXED, three)
         yield Told("... those of them with loads by a power law", out, float(row["by a power law"]), BY_POWER_LAW)
-    for row in table(MIXTURES, "others"):
+    for row in (*table(MIXTURES, "others"), *table(MIXTURES, "warp_level")):
         if row["implementation"].startswith("all of "):
             name = f"mixtures {row['implementation'].removeprefix('all of ')}, {row['GPU']}"
             yield Told(name, int(row["left out"]), float(row["left out, %"]), NOTHING, float(row["roofline, %"]))

@@ -32,9 +32,16 @@ from experiments import data
 
 TABLE, SOURCE = "aiconfigurator__moe", "aiconfigurator"
 
-BLACKWELL = "B200-SXM"
+BLACKWELL, RTX_PRO_6000 = "B200-SXM", "RTXPRO6000-BW"
 
-DEVICES = {"H100-SXM5-80GB": "h100_sxm", "H200-SXM-141GB": "h200", BLACKWELL: "b200"}
+DEVICES = {
+    "H100-SXM5-80GB": "h100_sxm",
+    "H200-SXM-141GB": "h200",
+    BLACKWELL: "b200",
+    "A100-SXM4-80GB": "a100_sxm_80gb",
+    "L40S": "l40s",
+    RTX_PRO_6000: "rtx_pro_6000",
+}
 
 OUTLIER = "outlier"
 """Word in the notes of rows that are 2.5 times as long as both neighbours of their sweep."""
@@ -47,9 +54,10 @@ OTHERS = (
     (BLACKWELL, "", r"vllm-0\.24\.0/\S*(?:flashinfer_cutlass|marlin)"),
     (BLACKWELL, "w4a16_mxfp4", r"trtllm-|vllm-0\.19"),
     ("H100|H200", "w4a16_mxfp4", r"trtllm-|vllm-0\.19|\S*marlin"),
+    (RTX_PRO_6000, "bf16", r"sglang-0\.5\.10"),
 )
 """Kernels that no record is of, by device, type and words after ``impl=``: those that a release runs for few networks,
-and those of MXFP4 that no record comes near."""
+and those that no record comes near."""
 
 ROUTES = r"impl=(?:sglang-0\.5\.14|vllm-0\.24\.0)/\S*flashinfer_trtllm"
 """Kernels on a B200 that choose experts themselves, by groups where a network does: :func:`grouped`."""

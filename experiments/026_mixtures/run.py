@@ -29,6 +29,8 @@ PRODUCTS = CALIBRATION / "expert_products.csv"
 
 HOPPER = ("H100-SXM5-80GB", "H200-SXM-141GB")
 
+WARP_LEVEL = ("A100-SXM4-80GB", "L40S", "RTXPRO6000-BW")
+
 HEADER = ("implementation", "GPU", "fitted rows", "left out", "fitted, %", "left out, %", "balanced", "by a power law",
           "median", "roofline, %")  # fmt: skip
 
@@ -117,8 +119,12 @@ def main() -> None:
         write_passes(costs)
         return
     rows = shipped(frame, parts)
-    first = of_hopper(rows)
-    tables = {"mixtures": table_of(rows[first], ["dtype"]), "others": table_of(rows[~first], ["device", "dtype"])}
+    first, warp = of_hopper(rows), rows["device"].isin(WARP_LEVEL)
+    tables = {
+        "mixtures": table_of(rows[first], ["dtype"]),
+        "others": table_of(rows[~first & ~warp], ["device", "dtype"]),
+        "warp_level": table_of(rows[warp], ["device", "dtype"]),
+    }
     for name, found in tables.items():
         print(found)
         if arguments.write:

@@ -7,10 +7,14 @@ from typing import NamedTuple
 from dse.base.package_tables import read_table
 from dse.workload.operators.expert_rows import ExpertRows
 from dse.workload.operators.gemm_main_loop import Tile
-from dse.workload.operators.narrow_products import generation_on, nearest_release
+from dse.workload.operators.narrow_products import WARP_LEVEL, generation_on, nearest_release
 
 EXPERTS = "experts"
 """Kind of the implementations of such products."""
+
+WARP_LEVELS = {"sm80": (8.0, 8.9), "sm89": (8.9, 9.0), "sm120": (12.0, 13.0)}
+"""Generation of warp-level instructions -> compute capabilities from, and below, which it is of: those of 16 and 8 bits
+in integers; with FP8; with FP4 (PTX ISA, mma)."""
 
 ALIGNED = 16
 """Elements that a row of weights is a multiple of, where a kernel of Triton loads whole vectors of it."""
@@ -117,6 +121,14 @@ def expert_kernels(
     """Return what runs a mixture's products on GPUs of these compute capabilities: the kernels of the nearest release
     (:func:`~dse.workload.operators.narrow_products.nearest_release`); None where the GPUs are of several generations,
     or the costs of other products are the nearest."""
-    ends = {generation_on({"compute_capability": c, "warpgroup_mma": float(warpgroup)}) for c in capabilities or ()}
+    ends = {_generation(capability, warpgroup) for capability in capabilities or ()}
     known = _kernels().get((activations, weights, ends.pop())) if len(ends) == 1 else None
     return known[nearest_release(release, known)] if known else None
+
+
+def _generation(capability: float, warpgroup: bool) -> str:
+    """The generation of a GPU's newest instructions; of warp-level ones by what they multiply."""
+    found = generation_on({"compute_capability": capability, "warpgroup_mma": float(warpgroup)})
+    if found != WARP_LEVEL:
+        return found
+    return next((name for name, (low, high) in WARP_LEVELS.items() if low <= capability < high), found)

@@ -19,7 +19,7 @@ from dse.workload.parse import load_workload
 from dse.workload.target import Target
 from tests.timing.designs import CALIBRATED, TENSOR, evaluate
 
-HOPPER, AMPERE, BLACKWELL = (9.0, 9.0), (8.0, 8.0), (10.0, 10.0)
+HOPPER, AMPERE, BLACKWELL, TURING = (9.0, 9.0), (8.0, 8.0), (10.0, 10.0), (7.5, 7.5)
 VLLM, SGLANG = "vllm-0.24.0", "sglang-0.5.10"
 
 
@@ -82,9 +82,10 @@ def test_rows_of_weights_that_are_no_whole_vectors_stretch_the_product_down():
 
 
 def test_gpus_that_were_not_measured_keep_the_costs_of_other_products():
-    assert expert_kernels("bf16", "bf16", AMPERE, False, VLLM) is None
+    assert expert_kernels("bf16", "bf16", TURING, False, VLLM) is None
     assert expert_kernels("bf16", "bf16", (8.0, 9.0), True, VLLM) is None
-    found = candidates(ExpertRows(1024, 64, 8, 1, "balanced"), capabilities=AMPERE)
+    assert expert_kernels("fp8", "fp8", AMPERE, False, VLLM) is None
+    found = candidates(ExpertRows(1024, 64, 8, 1, "balanced"), capabilities=TURING, a="fp16", b="fp16", compute="fp16")
     assert {KINDS[IMPLEMENTATIONS[int(one.kernel.implementation)]] for one in found} == {"matrix"}
 
 
@@ -109,6 +110,19 @@ def test_few_rows_have_kernels_where_warpgroup_ones_stand_alone(dtype):
     found = load_workload(text, Target(HOPPER, True, WARPGROUP_ALONE)).operators
     products = [o for o in found if o.name.startswith("expert_") and o.kind == "gemm"]
     assert len(products) == 2 and all(o.candidates for o in products)
+
+
+@pytest.mark.parametrize(
+    ("capability", "generation"), [(8.0, "sm80"), (8.6, "sm80"), (8.9, "sm89"), (12.0, "sm120"), (12.1, "sm120")]
+)
+def test_warp_level_kernels_have_the_costs_of_what_their_instructions_multiply(capability, generation):
+    """An A100's and an A40's are alike; an L40S multiplies in FP8, an RTX PRO 6000 in FP4, too."""
+    found = expert_kernels("bf16", "bf16", (capability, capability), False, "trtllm-1.3")
+    assert found is not None and found.implementation == f"experts_bf16_trtllm_1_{generation}"
+
+
+def test_a_hopper_without_warpgroup_instructions_has_no_record():
+    assert expert_kernels("bf16", "bf16", HOPPER, False, VLLM) is None
 
 
 @pytest.mark.parametrize(("tokens", "label"), [(64, "8x128"), (160, "16x128"), (800, "64x128"), (4096, "128x128")])
@@ -143,9 +157,18 @@ def test_types_of_a_blackwell_run_the_nearest_release(types, release, implementa
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("dtype", ["nvfp4", "w4a8_mxfp4_mxfp8"])
-def test_more_of_a_b200_never_makes_experts_slower(dtype):
-    base = load_sheet("b200").numbers()
+@pytest.mark.parametrize(
+    ("preset", "dtype"),
+    [
+        ("b200", "nvfp4"),
+        ("b200", "w4a8_mxfp4_mxfp8"),
+        ("l40s", "fp8"),
+        ("rtx_pro_6000", "nvfp4"),
+        ("a100_sxm_80gb", "int4"),
+    ],
+)
+def test_more_of_a_gpu_never_makes_experts_slower(preset, dtype):
+    base = load_sheet(preset).numbers()
     twice = [["dram_bandwidth_gbs"], ["sm_count"], TENSOR]
     designs = [base, *(base | {name: 2 * base[name] for name in names} for names in twice)]
     for batch in (8, 2048):
