@@ -23,7 +23,7 @@ from dse.timing.calibration import implementation_calibration
 from dse.timing.error_quantiles import ErrorQuantiles
 from dse.validation.error_quantiles import errors_of, seen, unseen
 from dse.workload.implementation import KINDS
-from dse.workload.operators.expert_products import COSTS, EXPERTS
+from dse.workload.operators.expert_products import COSTS, EXPERTS, WARP_LEVELS
 
 FREE = {p.name for p in parameters(EXPERTS) if p.stage != FIXED} - {"overhead_us"}
 """Costs of products that are fitted."""
@@ -205,12 +205,19 @@ def fitted(parts: Sequence[Part], table: OperatorTable) -> tuple[dict[str, Timin
     costs |= {part.name: costs_like(*map(of, LIKE[part.name])) for part in parts if part.name in LIKE}
     answers = {}
     for part in parts:
-        experts = (name for name, kind in KINDS.items() if kind == EXPERTS and name != part.name)
-        alike = [name for name in experts if _kind(name) == _kind(part.name)]
+        alike = _alike(part.name)
         answers[part.name] = answer_of(part, costs[part.name], list(map(of, alike[:OTHERS])), table)
         stage = answers[part.name].fit.stages[-1]
         print(f"| {part.name} | {stage.rows} | {stage.fitted or 0.0:.1f} | {stage.left_out or 0.0:.1f} |", flush=True)
     return answers, costs
+
+
+def _alike(implementation: str) -> list[str]:
+    """Implementations of the same type and generation; where there is no other, of any warp-level generation."""
+    others = [name for name, kind in KINDS.items() if kind == EXPERTS and name != implementation]
+    same = [name for name in others if type_of(name) == type_of(implementation)]
+    nearest = [name for name in same if _kind(name) == _kind(implementation)]
+    return nearest or [name for name in same if _kind(name)[1] in WARP_LEVELS]
 
 
 def _kind(implementation: str) -> tuple[str, str]:

@@ -40,7 +40,7 @@ def test_the_expected_number_of_distinct_experts():
 
 def test_products_of_experts_pad_their_rows_and_neither_read_write_nor_count_the_padding():
     tokens, hidden, columns = 5, 4096, 14336
-    step = Step("decode", tokens, 1, 100, hidden, "rmsnorm", precision("x"), 1, Target((8.0, 8.0), False), 1e9, 1e7)
+    step = Step("decode", tokens, 1, 100, hidden, "rmsnorm", precision("x"), 1, Target((9.0, 9.0), False), 1e9, 1e7)
     found = {operator.name: operator for operator in MIXTURE.operators(step)}
     used, distinct = 2 * tokens, 8 * (1 - 0.75**tokens)
     rows = ceil(used / distinct)
