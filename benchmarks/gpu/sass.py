@@ -153,13 +153,12 @@ def _returns(all_lines: list[Line], start: int, end: int) -> bool:
 def passes_of(all_lines: list[Line], start: int, end: int) -> int | None:
     """Return how often a loop runs that counts a register to a number, None where it does not.
 
-    The branch back is taken as long as a comparison of the counter with a number holds.
+    The branch back is taken as long as a comparison of the counter with a number holds, or the loop is left where it
+    does not.
     """
-    predicate = all_lines[end].predicate.lstrip("!")
-    for line in reversed(all_lines[start:end]):
-        if line.opcode in ("ISETP", "UISETP") and line.operands.split(",")[0].strip() == predicate:
-            break
-    else:
+    end = _decided(all_lines, start, end)
+    line = _comparison(all_lines[start:end], all_lines[end].predicate.lstrip("!"))
+    if line is None:
         return None
     numbers = re.findall(r"-?0x[0-9a-f]+", line.operands)
     registers = re.findall(r"\bU?R\d+\b", line.operands)
@@ -171,6 +170,33 @@ def passes_of(all_lines: list[Line], start: int, end: int) -> int | None:
         return None
     passes = -(-(bound - first) // step)
     return max(passes + (".LE" in line.whole or ".GE" in line.whole) * (not (bound - first) % step), 1)
+
+
+def _decided(all_lines: list[Line], start: int, end: int) -> int:
+    """Return the place that decides on another pass: the branch back, or the one exit before one without predicate."""
+    if all_lines[end].predicate:
+        return end
+    outside = [
+        place
+        for place in range(start, end)
+        if (line := all_lines[place]).predicate
+        and (line.opcode == "EXIT" or (line.opcode == "BRA" and not start <= (line.target or 0) <= end))
+    ]
+    return outside[0] if len(outside) == 1 else end
+
+
+def _comparison(before: list[Line], predicate: str) -> Line | None:
+    """Return the comparison that a predicate holds in the end, copied from another one or not."""
+    for line in reversed(before):
+        result, *operands = (x.strip() for x in line.operands.split(","))
+        if result == predicate:
+            if line.opcode in ("ISETP", "UISETP"):
+                return line
+            copied = {x for x in operands if "P" in x} - {"PT", "UPT"}
+            if line.opcode not in ("PLOP3", "UPLOP3") or len(copied) != 1:
+                return None
+            predicate = copied.pop()
+    return None
 
 
 _ADDS = ("IADD3", "UIADD3", "VIADD", "IADD", "IMAD")

@@ -46,7 +46,9 @@ def test_the_readme_tells_the_projection_of_the_main_space() -> None:
 def test_the_figures_are_those_of_the_program_that_the_sweep_runs() -> None:
     sweep, altered = gpu_program.measured(module="tests.benchmarks.gpu.altered")
     assert set(sweep) >= KEYS
-    assert sweep["all_loops_counted"]
+    # A minimum in memory is tried again where another thread was faster: how often is not known.
+    loops = {kernel["kernel"]: kernel["loops_counted"] for kernel in sweep["heaviest"]}
+    assert loops["fastest_candidates"] and all(known for name, known in loops.items() if "scatter" not in name)
     assert sweep["designs_per_call"] == altered["designs_per_call"]
     added = altered["instructions_per_design"] - sweep["instructions_per_design"]
     assert 2 * MORE <= added < 2.5 * MORE  # a product and a maximum, and what of the area is computed twice

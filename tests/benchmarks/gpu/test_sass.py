@@ -34,6 +34,20 @@ LOOP = """
         /*0050*/                   EXIT ;
 """
 
+COPY = "        /*0048*/                   PLOP3.LUT P1, PT, PT, PT, UP0, 0x80, 0x0 ;"
+
+LEFT = """
+        /*0000*/                   CS2R R30, SRZ ;
+.L_x_1:
+        /*0010*/                   FMUL R0, R0, R1 ;
+        /*0020*/               @P3 FADD R1, R1, R0 ;
+        /*0030*/                   IADD3 R30, P1, R30, 0x18, RZ ;
+        /*0040*/                   ISETP.NE.U32.AND P0, PT, R30, 0x360, PT ;
+        /*0050*/                   IADD3.X R31, RZ, R31, RZ, P1, !PT ;
+        /*0060*/              @!P0 EXIT ;
+        /*0070*/                   BRA `(.L_x_1) ;
+"""
+
 NESTED = """
         /*0000*/                   IMAD.MOV.U32 R5, RZ, RZ, RZ ;
 .L_x_0:
@@ -80,6 +94,23 @@ def test_a_counter_may_begin_in_other_ways(move: str, passes: int) -> None:
     found, counted = executed(LOOP.format(first="RZ", step="0x1", holds="NE", bound="0x8").replace("MOV R5, RZ", move))
     assert counted
     assert found["FMUL"] == passes
+
+
+def test_a_loop_that_is_left_in_its_middle_counts_by_its_passes() -> None:
+    """Its counter has two registers, and the branch back no predicate."""
+    found, counted = executed(LEFT)
+    assert counted
+    assert found["FMUL"] == 36
+    found, counted = executed(LEFT.replace("FADD R1, R1, R0", "EXIT"))
+    assert not counted and found["FMUL"] == 1
+
+
+def test_a_loop_whose_predicate_is_a_copy_counts_by_its_passes() -> None:
+    copied = NESTED.replace("@UP0 BRA", " @P1 BRA").replace("0x8, UPT ;", "0x8, UPT ;\n" + COPY)
+    found, counted = executed(copied)
+    assert counted and found["FFMA"] == 5 * 8
+    found, counted = executed(copied.replace("UP0, 0x80", "!UP0, 0x80"))
+    assert not counted
 
 
 def test_loops_in_loops_multiply() -> None:
