@@ -26,7 +26,7 @@ WHOLE = 256
 """Designs of a program are filled up to a multiple of it: of the blocks of all kernels."""
 
 _BY_XLA: ContextVar[bool] = ContextVar("by_xla", default=False)
-_TAKEN: ContextVar[bool] = ContextVar("taken", default=False)
+_TAKEN: ContextVar[list[str] | None] = ContextVar("taken", default=None)  # set while a program is lowered, not after
 
 
 def own_kernels() -> str | None:
@@ -34,7 +34,8 @@ def own_kernels() -> str | None:
     how = traced_platform().kernels
     if how == "xla" or _BY_XLA.get() or float_type() is not np.float32:
         return None
-    _TAKEN.set(True)
+    if (taken := _TAKEN.get()) is not None:
+        taken.append(how)
     return how
 
 
@@ -75,21 +76,29 @@ def with_own_kernels(lower: Callable[[], T]) -> T:
 
     The first time it says so.
     """
-    _TAKEN.set(False)
+    taken: list[str] = []
+    token = _TAKEN.set(taken)
     try:
         return lower()
     except Exception as error:  # whatever an experimental interface raises
-        if not _TAKEN.get():
+        if not taken:
             raise
-        token = _BY_XLA.set(True)
-        try:
-            lowered = lower()
-        except Exception:
-            raise error from None  # it was not the kernels
-        finally:
-            _BY_XLA.reset(token)
-        _say(type(error).__name__, jax.__version__)
-        return lowered
+        return _by_xla(lower, error)
+    finally:
+        _TAKEN.reset(token)
+
+
+def _by_xla(lower: Callable[[], T], error: Exception) -> T:
+    """Lower a program without own kernels, after it failed with them; raises the same error where they were not it."""
+    token = _BY_XLA.set(True)
+    try:
+        lowered = lower()
+    except Exception:
+        raise error from None
+    finally:
+        _BY_XLA.reset(token)
+    _say(type(error).__name__, jax.__version__)
+    return lowered
 
 
 @cache

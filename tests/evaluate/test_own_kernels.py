@@ -1,5 +1,6 @@
 """Programs with kernels of their own: XLA's results, and XLA's program where the kernels cannot be lowered."""
 
+from contextvars import ContextVar, copy_context
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -95,6 +96,21 @@ def test_where_they_do_not_lower_the_other_program_runs_and_it_is_said_once(
         with jax.enable_x64(True):
             assert own_kernels.own_kernels() is None
     assert capsys.readouterr().err.count("XLA's program runs") == 1
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_nothing_is_left_in_the_context_that_later_programs_would_be_traced_in(fails: bool) -> None:
+    def lower() -> None:
+        if own_kernels.own_kernels() and fails:
+            raise NotImplementedError("no such instruction")
+
+    def lowered() -> set[ContextVar]:
+        before = set(copy_context())
+        with traced_for(CUDA):
+            own_kernels.with_own_kernels(lower)
+        return set(copy_context()) - before
+
+    assert copy_context().run(lowered) == set()
 
 
 def test_an_error_that_is_not_theirs_is_raised_once() -> None:
