@@ -20,6 +20,9 @@ TOOLS = {
 }
 """Program -> where packages put it."""
 
+KIND = "NVIDIA H100 80GB HBM3"
+"""What JAX calls it where it is there."""
+
 TARGET = """
 gpu_device_info {
   threads_per_block_limit: 1024 threads_per_warp: 32 shared_memory_per_block: 49152
@@ -32,8 +35,8 @@ gpu_device_info {
 platform_name: "CUDA"
 dnn_version_info { major: 9 minor: 28 }
 runtime_version { major: 12 minor: 9 }
-device_description_str: "NVIDIA H100 80GB HBM3"
-"""
+device_description_str: "KIND"
+""".replace("KIND", KIND)
 """XLA's ``GpuTargetConfigProto`` of an H100 SXM5."""
 
 ARCHITECTURE = "sm_90a"

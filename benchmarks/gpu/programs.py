@@ -5,8 +5,10 @@ Nothing is written here a second time: what a sweep would run on this device is 
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import jax
 import jax.numpy as jnp
@@ -16,6 +18,9 @@ from benchmarks.scaling import cheapest, main_space
 from benchmarks.traces import streaming, write
 from dse.calibration.timing import fit
 from dse.calibration.timing.stages import SHORTLIST
+from dse.evaluate.device_programs import OwnProgram
+from dse.grid.shard import shards
+from dse.grid.sweep_program import SweepProgram
 from dse.grid.sweep_run import evaluator_of
 from dse.hardware.presets import preset_sheet
 from dse.pareto.batch_model import BatchModel
@@ -28,12 +33,22 @@ CALIBRATION_ROWS = 1536
 
 
 @dataclass(frozen=True)
+class Call:
+    """A call of a compiled program, to be made again: ``designs`` that it evaluates; ``make`` does not wait for it."""
+
+    designs: int
+    make: Callable[[], Any]
+
+
+@dataclass(frozen=True)
 class Subject:
-    """A program to compile: ``designs`` a call evaluates, ``pairs`` of kernels and designs timed for each."""
+    """A program to compile: ``designs`` a call evaluates, ``pairs`` of kernels and designs timed for each; ``call``:
+    lets the sweep or search work, once it is compiled, and returns the last full call that it made."""
 
     designs: int
     pairs: int
     compile: Callable[[], None]
+    call: Callable[[], Call] | None = None
 
 
 def traced_space(folder: Path) -> Space:
@@ -54,14 +69,43 @@ def swept(space: Space, device: Any) -> Subject:
     """Return what a sweep of a space runs on a device, its front kept."""
     evaluator = evaluator_of(space, "front", [device])
     evaluator.trace()
-    return Subject(evaluator.chunk_size, _pairs(space), evaluator.compile)
+
+    def call() -> Call:
+        every = shards(space.size, evaluator.chunk_size)
+
+        def work() -> None:  # at a place in the grid, with what is learned at another one
+            evaluator.shard(every[0], False)
+            evaluator.shard(every[len(every) // 2], False)
+
+        calls = [Call(int(one.args[2].count.sum()), one) for one in _calls(SweepProgram, "call", work)]
+        return max(reversed(calls), key=lambda one: one.designs)
+
+    return Subject(evaluator.chunk_size, _pairs(space), evaluator.compile, call)
 
 
 def searched(space: Space, device: Any) -> Subject:
     """Return what evaluates a generation of a search."""
     model = BatchModel(space, expected=SEARCH_EVALUATIONS, devices=[device])
     model.trace()
-    return Subject(model.chunk, _pairs(space), model.compile)
+
+    def call() -> Call:
+        some = np.arange(min(model.chunk, space.size))
+        return Call(len(some), _calls(OwnProgram, "__call__", lambda: model(some))[-1])
+
+    return Subject(model.chunk, _pairs(space), model.compile, call)
+
+
+def _calls(program: type, method: str, work: Callable[[], Any]) -> list[partial[Any]]:
+    """Return the calls of a kind of program that are made by ``work``, to be made again."""
+    plain, calls = getattr(program, method), list[partial[Any]]()
+
+    def kept(*arguments: Any) -> Any:
+        calls.append(partial(plain, *arguments))
+        return plain(*arguments)
+
+    with patch.object(program, method, kept):
+        work()
+    return calls
 
 
 def calibrated(device: Any) -> Subject:
@@ -96,12 +140,16 @@ def _pairs(space: Space) -> int:
     return sum(workload.candidate_count for workload in space.workloads if not workload.recorded)
 
 
-def subjects(folder: Path) -> Mapping[str, Callable[[Any], Subject]]:
-    """Return the programs by name, each called with the device; ``folder`` takes their inputs."""
+def evaluating(folder: Path) -> Mapping[str, Callable[[Any], Subject]]:
+    """Return the programs that evaluate designs by name, each called with the device; ``folder`` takes their inputs."""
     return {
         "main space": lambda device: swept(main_space(0), device),
         "cheapest space": lambda device: swept(cheapest(CHEAPEST_DESIGNS, folder), device),
         "traced space": lambda device: swept(traced_space(folder), device),
         "search generation": lambda device: searched(main_space(0), device),
-        "calibration step": calibrated,
     }
+
+
+def subjects(folder: Path) -> Mapping[str, Callable[[Any], Subject]]:
+    """Return all programs so."""
+    return {**evaluating(folder), "calibration step": calibrated}
