@@ -1,5 +1,6 @@
 """A row of a whole module of sparse latent attention as kernels: indexer, choice, and attention to what was chosen."""
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from math import ceil
 from typing import Any
@@ -11,9 +12,10 @@ from dse.base.errors import InputError
 from dse.hardware.data_types import BITS
 from dse.measured.compound.module_step import module_step
 from dse.measured.row_shape import notes_of
+from dse.workload.kernel import Kernel
 from dse.workload.networks.sparse_latent_attention import SparseLatentAttention
 from dse.workload.networks.step import Step
-from dse.workload.operator import Operator
+from dse.workload.operator import Candidate, Operator
 from dse.workload.target import Target
 
 ATTENTION = "latent_attention"
@@ -134,5 +136,11 @@ def _widened(step: Step) -> Step:
 
 def _unsplit(operator: Operator, stretch: float) -> Operator:
     """An operator without the candidates that split the keys, its kernels ``stretch`` times as long."""
-    kept = (candidate for candidate in operator.candidates if candidate.kernel.launches == 1)
-    return replace(operator, candidates=tuple(replace(c, kernel=replace(c.kernel, stretch=stretch)) for c in kept))
+    return replace(operator, candidates=tuple(_stretched(operator.candidates, stretch)))
+
+
+def _stretched(candidates: Iterable[Candidate], stretch: float) -> Iterator[Candidate]:
+    for candidate in candidates:
+        assert isinstance(candidate.kernel, Kernel)  # generated, never recorded
+        if candidate.kernel.launches == 1:
+            yield replace(candidate, kernel=replace(candidate.kernel, stretch=stretch))
