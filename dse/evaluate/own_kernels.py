@@ -93,7 +93,7 @@ def _by_xla(lower: Callable[[], T], error: Exception) -> T:
     token = _BY_XLA.set(True)
     try:
         lowered = lower()
-    except Exception:
+    except Exception:  # whatever it is, it fails without them too: it was not the kernels
         raise error from None
     finally:
         _BY_XLA.reset(token)

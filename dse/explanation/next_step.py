@@ -5,8 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from dse.explanation.attribute_words import METRIC_WORDS, percent
-from dse.explanation.sensitivity_table import SMALLEST
+from dse.explanation.sensitivity_table import SMALLEST, changes_text
 
 ENERGY = "energy_j"
 
@@ -47,8 +46,8 @@ def next_sentence(steps: pd.DataFrame) -> str:
     """Return the step to take next, in words, for each time that one shortens."""
     told: dict[str, str] = {}
     for step in next_steps(steps):
-        changed = [f"{percent(x)} {METRIC_WORDS[m]}" for m, x in step["changes"].items() if abs(x) >= SMALLEST]
-        told[step["attribute"]] = f"{step['text']} ({', '.join(changed)})"
+        rows = steps[steps["attribute"] == step["attribute"]]
+        told[step["attribute"]] = f"{step['text']} ({changes_text(rows[rows['change'].abs() >= SMALLEST])})"
     if not told:
         return "No attribute moved alone makes it faster."
     return f"What helps most, moved alone: {'; '.join(told.values())}."
@@ -72,6 +71,4 @@ def sides(steps: pd.DataFrame) -> Sides:
 
 def short_sentence(rows: pd.DataFrame) -> str:
     """Return what one step changes, of every metric that it changes."""
-    changed = rows[rows["change"].abs() >= SMALLEST]
-    changes = [f"{percent(row['change'])} {METRIC_WORDS[row['metric']]}" for _, row in changed.iterrows()]
-    return f"{rows['text'].iloc[0]}: {', '.join(changes)}"
+    return f"{rows['text'].iloc[0]}: {changes_text(rows[rows['change'].abs() >= SMALLEST])}"

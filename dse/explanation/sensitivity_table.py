@@ -110,10 +110,14 @@ def by_effect(rows: pd.DataFrame, metrics: list[str]) -> pd.DataFrame:
     return rows.loc[order.sort_values(list(order), kind="stable").index].reset_index(drop=True)
 
 
+def changes_text(rows: pd.DataFrame) -> str:
+    """Return what a step changes, as "−7.3 % TBT, −3.1 % energy"."""
+    return ", ".join(f"{percent(row['change'])} {METRIC_WORDS[row['metric']]}" for _, row in rows.iterrows())
+
+
 def sentence(rows: pd.DataFrame) -> str:
     """Return the sentence of one step's rows: what it changes, and where its elasticity says something else."""
-    changes = [f"{percent(row['change'])} {METRIC_WORDS[row['metric']]}" for _, row in rows.iterrows()]
-    text = f"{rows['text'].iloc[0]}: {', '.join(changes)}"
+    text = f"{rows['text'].iloc[0]}: {changes_text(rows)}"
     disagreeing = rows[~rows["agrees"]]
     if disagreeing.empty:
         return text

@@ -102,7 +102,7 @@ def test_where_they_do_not_lower_the_other_program_runs_and_it_is_said_once(
 def test_nothing_is_left_in_the_context_that_later_programs_would_be_traced_in(fails: bool) -> None:
     def lower() -> None:
         if own_kernels.own_kernels() and fails:
-            raise NotImplementedError("no such instruction")
+            raise NotImplementedError("no such instruction")  # as a release that does not lower them
 
     def lowered() -> set[ContextVar]:
         before = set(copy_context())

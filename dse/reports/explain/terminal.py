@@ -216,9 +216,7 @@ def _cells(explanation: Explanation, phase: str, point: pd.Series, causes: int) 
     return {
         "kernel": point["kernel"],
         "ms": f"{total:.4g}",
-        "costs most": ", ".join(
-            f"{CAUSE_WORDS[cause]} {value / total:.0%}" for cause, value in most if value >= 0.01 * total
-        ),
+        "costs most": ", ".join(f"{CAUSE_WORDS[cause]} {value / total:.0%}" for cause, value in most),
         "FLOP/B": "" if pd.isna(point["intensity"]) else number(point["intensity"]),
         "TFLOP/s": "" if pd.isna(point["tflops"]) else number(point["tflops"]),
         "of roof": "" if pd.isna(point["of_roof"]) else f"{point['of_roof']:.0%}",
