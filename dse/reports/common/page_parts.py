@@ -2,6 +2,7 @@
 
 import os
 import re
+from collections.abc import Iterable, Sequence
 from html import escape
 from pathlib import Path
 
@@ -63,6 +64,22 @@ def section(name: str, title: str, *parts: str) -> str:
     """Return a section with its heading, to be linked to by its ``name`` ("": by none); empty parts are left out."""
     place = f' id="{name}"' if name else ""
     return f"<section{place}>\n<h2>{escape(title)}</h2>\n" + "\n".join(filter(None, parts)) + "\n</section>"
+
+
+def opening(lead: str, calibration: str, title: str, sentences: Iterable[str]) -> str:
+    """Return what a page begins with: what runs, by which calibration, on what, and the answer in sentences."""
+    badge = f'<span class="badge">calibration {escape(calibration)}</span>'
+    said = "\n".join(f"<p>{escape(sentence)}</p>" for sentence in sentences)
+    return (
+        f'<header>\n<p class="lead">{escape(lead)}{badge}</p>\n<h1>{escape(title)}</h1>\n</header>\n'
+        f'<section id="answer" class="answer">\n{said}\n</section>'
+    )
+
+
+def folded_notes(lines: Sequence[str]) -> str:
+    """Return what an answer rests on, folded under the number of notes."""
+    notes = "\n".join(f"<p>{escape(line)}</p>" for line in lines)
+    return f'<details class="caveats">\n<summary>{len(lines)} notes</summary>\n{notes}\n</details>'
 
 
 def note(text: str) -> str:

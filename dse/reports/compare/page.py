@@ -6,7 +6,17 @@ from pathlib import Path
 import pandas as pd
 
 from dse.explanation.gpu_comparison import GpuComparison
-from dse.reports.common.page_parts import document, drawn, note, row, section, table, write_document
+from dse.reports.common.page_parts import (
+    document,
+    drawn,
+    folded_notes,
+    note,
+    opening,
+    row,
+    section,
+    table,
+    write_document,
+)
 from dse.reports.common.words import capital, joined
 from dse.reports.compare.data import (
     HEADS,
@@ -30,16 +40,12 @@ def write_comparison_page(comparison: GpuComparison, path: Path) -> None:
 def comparison_page_html(comparison: GpuComparison) -> str:
     """Return the page as one HTML document that loads nothing."""
     names = joined([gpu.title for gpu in comparison.gpus])
-    sentences = "\n".join(f"<p>{escape(text)}</p>" for text in answer(comparison))
-    notes = "\n".join(f"<p>{escape(text)}</p>" for text in comparison.notes)
-    badge = f'<span class="badge">calibration {escape(comparison.calibration)}</span>'
     parts = [
-        f'<header>\n<p class="lead">{escape(comparison.workload)}{badge}</p>\n<h1>{escape(names)}</h1>\n</header>',
-        f'<section id="answer" class="answer">\n{sentences}\n</section>',
+        opening(comparison.workload, comparison.calibration, names, answer(comparison)),
         section("plots", "Side by side", drawn(comparison_figure(comparison), "figure-compare")),
         *(_table(comparison, title, rows, place) for place, (title, rows) in enumerate(groups(comparison))),
         note(f"{capital(compared_text(comparison))}."),
-        f'<details class="caveats">\n<summary>{len(comparison.notes)} notes</summary>\n{notes}\n</details>',
+        folded_notes(comparison.notes),
     ]
     return document(f"{names} compared", "\n".join(parts))
 

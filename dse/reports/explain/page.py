@@ -11,7 +11,18 @@ from dse.explanation.next_step import next_sentence, sides
 from dse.hardware.tensor_area import tensor_area_note
 from dse.reports.common import figures
 from dse.reports.common import stacks as stack_figures
-from dse.reports.common.page_parts import document, figure_section, note, row, section, swatches, table, write_document
+from dse.reports.common.page_parts import (
+    document,
+    figure_section,
+    folded_notes,
+    note,
+    opening,
+    row,
+    section,
+    swatches,
+    table,
+    write_document,
+)
 from dse.reports.common.words import (
     RUN_LABELS,
     bracketed,
@@ -40,13 +51,11 @@ def explain_page_html(answer: Explanation | Comparison, most: int | None = None)
     """Return the page as one HTML document that loads nothing; of attributes and kernels the ``most`` important."""
     run = answer.first.run if isinstance(answer, Comparison) else answer.run
     on = f"{run.gpu.title} and {answer.second.run.gpu.title}" if isinstance(answer, Comparison) else run.gpu.title
-    badge = f'<span class="badge">calibration {escape(run.model.calibration)}</span>'
-    head = f'<header>\n<p class="lead">{escape(run.workload.description)}{badge}</p>\n<h1>{escape(on)}</h1>\n</header>'
-    said = "\n".join(f"<p>{escape(sentence)}</p>" for sentence in _answer(answer))
     sections = _comparison(answer, most) if isinstance(answer, Comparison) else _explanation(answer, most)
     meanings = causes_of(run.workload)
     causes = swatches({cause: (figures.CAUSE_COLOURS[cause], text) for cause, text in meanings.items()})
-    parts = [head, f'<section id="answer" class="answer">\n{said}\n</section>', *sections, causes, _notes(answer)]
+    begin = opening(run.workload.description, run.model.calibration, on, _answer(answer))
+    parts = [begin, *sections, causes, _notes(answer)]
     return document(f"{run.workload.description} on {on}", "\n".join(parts))
 
 
@@ -67,8 +76,7 @@ def _notes(answer: Explanation | Comparison) -> str:
             lines.append(f"{answer.second.run.gpu.title}: {beyond}")
     elif known := tensor_area_note(run.gpu):
         lines.append(known)
-    notes = "\n".join(f"<p>{escape(capital(line))}.</p>" for line in lines)
-    return f'<details class="caveats">\n<summary>{len(lines)} notes</summary>\n{notes}\n</details>'
+    return folded_notes([f"{capital(line)}." for line in lines])
 
 
 def _metric_text(run: RunResult, name: str) -> str:
