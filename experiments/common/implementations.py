@@ -59,7 +59,7 @@ def row_of(name: str, device: str, part: pd.DataFrame) -> tuple[str, ...]:
 
 
 def told(roofline: float) -> str:
-    """Return a fitted roofline's error [%]: where it is over 100 %, its fit ends elsewhere on each machine."""
+    """Return a fitted roofline's error [%]; over 100 % the families left out tell nothing of how far."""
     return OVER if roofline > 100 else f"{roofline:.1f}"
 
 
