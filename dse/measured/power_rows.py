@@ -1,4 +1,4 @@
-"""Measured rows as launches whose watts can be told: the activity of the kernel that runs."""
+"""Measured rows as launches whose watts can be told: the activity of the kernel that runs, on the values it ran on."""
 
 from typing import Any, NamedTuple
 
@@ -6,21 +6,30 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pandas as pd
+from jax import Array
 
+from dse.base.constants import constant
 from dse.base.skipped_rows import Skipped
 from dse.evaluate.steps import activities
 from dse.hardware.gpu import Gpu
 from dse.hardware.presets import GpuSheet
+from dse.measured.protocol import protocol_of
 from dse.measured.row_kernels import load_launches
 from dse.measured.row_operator import family
 from dse.power.activity import Activity
 from dse.timing.amali import Amali
 from dse.timing.timing import Timing, TimingModel
 
+UNFILLED_ZEROS = constant("unfilled_cache_zeros")
+"""Share of the products with keys and values that nobody wrote which draw what zeros do [1]."""
+
 
 class MeasuredLaunches(NamedTuple):
     """Measured launches of one GPU: the table, their activities and timings (rows,), at the measured time and at the
-    model's own."""
+    model's own.
+
+    The table tells ``family``, and ``unfilled``: whether keys and values were those of a cache that nobody filled.
+    """
 
     table: pd.DataFrame
     gpu: Gpu
@@ -41,10 +50,21 @@ def load_rows(
     found = load_launches(table, sheet, model or Amali(), skipped)
     if found is None:
         return None
-    table = found.frame.assign(family=[family(row) for row in found.frame.itertuples()])
+    unfilled = [protocol_of(str(getattr(row, "source", ""))).reads_unfilled(row) for row in found.frame.itertuples()]
+    families = [family(row) for row in found.frame.itertuples()]
+    table = found.frame.assign(family=families, unfilled=unfilled)
     at_measured = found.timing.stretched(jnp.asarray(table["latency_us"].to_numpy()) / found.timing.microseconds)
-    measured, own = (activities(found.kernels, timing, found.gpu) for timing in (at_measured, found.timing))
+    zeros = jnp.asarray(UNFILLED_ZEROS * np.asarray(unfilled, float))
+    measured, own = (
+        _over_zeros(activities(found.kernels, timing, found.gpu), zeros) for timing in (at_measured, found.timing)
+    )
     return MeasuredLaunches(table, found.gpu, measured, at_measured, own, found.timing)
+
+
+def _over_zeros(counts: Activity, share: Array) -> Activity:
+    """Activities of which a ``share`` (rows,) of attention's products is of zeros, as padding is [1]."""
+    zeros = share * counts.softmax_fma
+    return counts._replace(softmax_fma=counts.softmax_fma - zeros, padding_fma=counts.padding_fma + zeros)
 
 
 def taken(record: Any, places: np.ndarray) -> Any:

@@ -49,6 +49,7 @@ class Protocol:
     large_tile_age: float = 1.0  # [1] by which results of large tiles seem to be older
     zeros: tuple[str, ...] = ()  # data types of products whose operands are all zeros
     writes_cache: bool = False  # attention of a framework's layers writes the new keys and values in its time
+    unfilled: tuple[str, ...] = ()  # words in the notes of prefills that read keys and values which nobody wrote
 
     def back_to_back(self, row: Any) -> float:
         """Return how many launches of a row's operator follow each other in its reading [1], inf: until the board has
@@ -94,6 +95,11 @@ class Protocol:
     def of_zeros(self, row: Any) -> bool:
         """Return whether a row's product was measured on zeros, whose multipliers hardly toggle."""
         return row.op in PRODUCTS and str(row.dtype) in self.zeros
+
+    def reads_unfilled(self, row: Any) -> bool:
+        """Return whether a row's prefill read keys and values from a cache that nobody filled: what they were, zeros or
+        what another test had left, was not recorded."""
+        return row.op == "attn_prefill" and any(words in notes_of(row) for words in self.unfilled)
 
     def distances(self, a: float, b: float, c: float) -> tuple[float, float, float]:
         """Return the bytes touched between two uses of A, of the weights B and of C, each of so many bytes."""
@@ -164,6 +170,7 @@ def _protocol(name: str, rows: dict[str, dict[str, str]]) -> Protocol:
         large_tile_age=float(rows["large_tile_age"]["value"]) if "large_tile_age" in rows else 1.0,
         zeros=tuple(rows["zeros"]["value"].split(";")) if "zeros" in rows else (),
         writes_cache="writes_cache" in rows and rows["writes_cache"]["value"] == "1",
+        unfilled=tuple(rows["unfilled_cache"]["value"].split("|")) if "unfilled_cache" in rows else (),
     )
 
 

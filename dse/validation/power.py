@@ -10,20 +10,28 @@ import pandas as pd
 from dse.base.errors import InputError, accepted
 from dse.base.skipped_rows import Skipped, counted, why_skipped
 from dse.measured.board_watts import SETTLED_US, watts_of
+from dse.measured.compound.quantised_product import is_quantised
+from dse.measured.compound.rows import COMPOUND
+from dse.measured.compound.watts import compound_watts
 from dse.measured.coverage import uncovered
 from dse.measured.device_models import device_models, device_names, power_limits
 from dse.measured.network_runs.kinds import RUNS
 from dse.measured.network_runs.power import run_watts
 from dse.measured.power_rows import load_rows
-from dse.measured.row_shape import ATTENTION, notes_of_masks
+from dse.measured.row_shape import ATTENTION, ENCODER, LATENT, PRODUCTS, notes_of_masks
 from dse.measured.table import OperatorTable, notes_of_gpus, read_operators, tensor_parallel
 from dse.power.board import BoardPower
 
-OPERATORS = ("gemm", *ATTENTION)
+OPERATORS = ("gemm", *ATTENTION, ENCODER)
 DTYPES = ("bf16", "fp16")
 """What the board's power was fitted to: rows of another kind are skipped, and counted."""
 
 NOT_FITTED = "the board's power was not fitted to "
+
+POWERED = (*PRODUCTS, *ATTENTION, ENCODER, *LATENT, *COMPOUND)
+"""Kernels whose watts are compared, in all their types."""
+
+NOT_PREDICTED = "board power is not compared for "
 
 FITTED_ON = ("h200", "b200", "a100_pcie_40gb", "a10")
 SEEN = (
@@ -39,6 +47,8 @@ OF_RUNS = (
     "what a board draws between kernels is fitted to such runs of A100s and an H100, their kernels are not "
     "(experiments/019_whole_networks)."
 )
+OF_UNFILLED = "three quarters of their products are taken for products of zeros (experiments/006_board_power)"
+
 PEAK = "peak for prefill"
 """Words in the notes of rows whose power is a prefill's peak."""
 
@@ -49,6 +59,8 @@ def validate_power(
     table: Path, time: str = "measured", model: BoardPower | None = None, gpu: str | None = None
 ) -> dict[str, Any]:
     """Return the errors of a power model on a measured table, by device and operator, as a document.
+
+    ``kinds``: the same by data type, too.
 
     ``power_mape`` is the mean |predicted / measured - 1| [%], ``power_bias`` the mean of predicted / measured - 1 [%].
     ``gpu`` as for :func:`~dse.measured.device_models.device_models`. Rows that the model does not cover are counted by
@@ -61,6 +73,7 @@ def validate_power(
     predicted_rows, skipped = compared(measured, time, model, gpu)
     notes = [SEEN] if shipped and predicted_rows["gpu"].isin(FITTED_ON).any() else []
     notes += [] if shipped else [OWN_FIT]
+    notes += _notes_of_kernels(predicted_rows, shipped)
     notes += _notes_of_runs(predicted_rows[predicted_rows["op"].isin(RUNS)])
     notes += [f"{note}." for note in (*notes_of_masks(predicted_rows), *notes_of_gpus(measured))]
     long = predicted_rows["latency_us"] >= SETTLED_US
@@ -72,6 +85,7 @@ def validate_power(
         "time": TIMES[time],
         "short_us": SETTLED_US,
         "device": _answers(predicted_rows[long]),
+        "kinds": _answers(predicted_rows[long], ("device", "op", "dtype")),
         "all": _scores(predicted_rows[long]),
         "short": {"device": _answers(predicted_rows[~long]), "all": _scores(predicted_rows[~long])},
         "note": " ".join(notes),
@@ -86,15 +100,18 @@ def compared(
     reason."""
     frame = measured.frame.assign(tp=tensor_parallel(measured), device=device_names(measured.frame))
     models, unknown = device_models(frame, gpu=gpu)
-    reason = without_power(frame, unknown, power_limits(models))
+    reason = uncovered(frame, unknown, power_limits(models))
+    reason = reason.where((reason != "") | frame["op"].isin((*POWERED, *RUNS)), NOT_PREDICTED + frame["op"].astype(str))
     skipped = measured.skipped + counted(reason)
     covered, parts = frame[reason == ""], []
     runs = covered["op"].isin(RUNS)
     for device, group in covered[~runs].groupby("device", sort=True):
         used = models[str(device)]
-        rows = load_rows(group, used.sheet, skipped, used.model)
+        several = group["op"].isin(COMPOUND) | pd.Series(map(is_quantised, group.itertuples()), group.index, dtype=bool)
+        rows = load_rows(group[~several], used.sheet, skipped, used.model)
         if rows is not None:
             parts.append(rows.table.assign(predicted_w=watts_of(model, rows, own_time=time == "model")))
+        parts += compound_watts(group[several], used, model, time == "model", skipped)
     if runs.any():
         parts.append(run_watts(covered[runs], models, model, time == "model", skipped))
     if not sum(map(len, parts)):
@@ -104,7 +121,7 @@ def compared(
 
 
 def without_power(frame: pd.DataFrame, unknown: Mapping[str, str], limits: Mapping[str, float]) -> pd.Series:
-    """Return why the power of each row is not compared, "" where it is: kernels of the fit, and runs of them.
+    """Return why no fit takes the power of each row, "" where one does: kernels of the fit, and runs of them.
 
     ``frame``, ``unknown`` and ``limits`` as for :func:`dse.measured.coverage.uncovered`.
     """
@@ -113,6 +130,21 @@ def without_power(frame: pd.DataFrame, unknown: Mapping[str, str], limits: Mappi
     wide = ~other & ~op.isin(RUNS) & ~frame["dtype"].isin(DTYPES)  # run_watts says what a run lacks
     reason = reason.where((reason != "") | ~other, NOT_FITTED + op)
     return reason.where((reason != "") | ~wide, NOT_FITTED + op + " in " + frame["dtype"].astype(str))
+
+
+def _notes_of_kernels(rows: pd.DataFrame, shipped: bool) -> list[str]:
+    """What kernels were taken for whose kind no fit has seen, or whose operands are not known."""
+    notes = []
+    kernels = rows[~rows["op"].isin(RUNS)]
+    other = kernels[~(kernels["op"].isin(OPERATORS) & kernels["dtype"].isin(DTYPES))]
+    if shipped and len(other):
+        kinds = sorted({f"{op} in {dtype}" for op, dtype in zip(other["op"], other["dtype"], strict=True)})
+        stand_in = "energies of 16 bits, by bits and bytes, stand for them."
+        notes.append(f"No fit of watts has seen {', '.join(kinds)}: {stand_in}")
+    unfilled = int(rows["unfilled"].eq(True).sum()) if "unfilled" in rows else 0
+    if unfilled:
+        notes.append(f"{unfilled} prefills read keys and values that nobody wrote: {OF_UNFILLED}.")
+    return notes
 
 
 def _notes_of_runs(runs: pd.DataFrame) -> list[str]:
@@ -129,10 +161,9 @@ def _words(cell: Any) -> str:
     return cell if isinstance(cell, str) else ""
 
 
-def _answers(predicted_rows: pd.DataFrame) -> list[dict[str, Any]]:
+def _answers(predicted_rows: pd.DataFrame, by: tuple[str, ...] = ("device", "op")) -> list[dict[str, Any]]:
     return [
-        {"device": device, "op": op} | _scores(group)
-        for (device, op), group in predicted_rows.groupby(["device", "op"], sort=True)
+        dict(zip(by, key, strict=True)) | _scores(group) for key, group in predicted_rows.groupby(list(by), sort=True)
     ]
 
 

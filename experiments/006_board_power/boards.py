@@ -12,19 +12,16 @@ import numpy as np
 import pandas as pd
 from devices import PUBLISHED, stream_activity
 from passes import locked, passes
-from rows import load_rows, masks, power_rows
+from rows import fitted_rows, load_rows, masks, power_rows
 
 from dse.base.csv_table import read_table_file
 from dse.hardware.gpu import Gpu
 from dse.hardware.presets import load_sheet
 from dse.measured.board_watts import SETTLED_US
-from dse.measured.device_models import device_models, device_names, power_limits
 from dse.measured.power_rows import MeasuredLaunches, taken
-from dse.measured.table import read_operators, tensor_parallel
 from dse.power.activity import Activity
 from dse.power.board import BoardPower
 from dse.power.power_limit import limited
-from dse.validation.power import without_power
 from experiments import data
 
 HERE = Path(__file__).resolve().parent
@@ -93,14 +90,7 @@ def measured() -> tuple[Measured, ...]:
 @cache
 def b200_rows() -> MeasuredLaunches:
     """Kernels of a B200 that the model covers, of all libraries."""
-    frames = []
-    for name in ("aiconfigurator__power_new", "aiconfigurator__power_released"):
-        table = read_operators(data.path(name))
-        frame = table.frame.assign(tp=tensor_parallel(table), device=device_names(table.frame))
-        models, unknown = device_models(frame)
-        covered = without_power(frame, unknown, power_limits(models)) == ""
-        frames.append(frame[covered & frame["device"].str.contains("B200")])
-    return load_rows(pd.concat(frames, ignore_index=True), "b200")
+    return load_rows(fitted_rows(("aiconfigurator__power_new", "aiconfigurator__power_released"), "B200"), "b200")
 
 
 def kernels(board: str, rows: MeasuredLaunches, keep: np.ndarray | None = None) -> Measured:

@@ -1,6 +1,7 @@
 """The measured rows, and their split: shape families that no fit sees."""
 
 import zlib
+from collections.abc import Sequence
 from functools import cache
 
 import numpy as np
@@ -10,7 +11,10 @@ from dse.base.skipped_rows import Skipped
 from dse.hardware.presets import load_sheet
 from dse.measured import power_rows as launches
 from dse.measured.board_watts import SETTLED_US
+from dse.measured.device_models import device_models, device_names, power_limits
 from dse.measured.power_rows import MeasuredLaunches
+from dse.measured.table import read_operators, tensor_parallel
+from dse.validation.power import without_power
 from experiments import data
 
 PAIR_US = 50.0
@@ -30,8 +34,20 @@ def load_rows(table: pd.DataFrame, preset: str) -> MeasuredLaunches:
 
 @cache
 def power_rows() -> MeasuredLaunches:
-    """All measured rows with power."""
-    return load_rows(data.frame("aiconfigurator__power"), "h200")
+    """All measured rows of an H200 with power that a fit takes."""
+    return load_rows(fitted_rows(("aiconfigurator__power", "aiconfigurator__power_new"), "H200"), "h200")
+
+
+def fitted_rows(tables: Sequence[str], board: str) -> pd.DataFrame:
+    """Return the rows of a board in some tables that a fit takes."""
+    frames = []
+    for name in tables:
+        table = read_operators(data.path(name))
+        frame = table.frame.assign(tp=tensor_parallel(table), device=device_names(table.frame))
+        models, unknown = device_models(frame)
+        covered = without_power(frame, unknown, power_limits(models)) == ""
+        frames.append(frame[covered & frame["device"].str.contains(board)])
+    return pd.concat(frames, ignore_index=True)
 
 
 @cache
@@ -47,9 +63,11 @@ def pair_rows() -> MeasuredLaunches:
 
 
 def masks(rows: MeasuredLaunches) -> dict[str, np.ndarray]:
-    """Long rows to fit on, long rows left out, and short rows."""
+    """Long rows to fit on, long rows left out, those over a cache that nobody filled, and short rows."""
     long, out = rows.table.latency_us.to_numpy() >= SETTLED_US, rows.table.held_out.to_numpy()
-    return {"train": long & ~out, "held out": long & out, "short": ~long}
+    filled = ~rows.table.unfilled.to_numpy()
+    kept = {"train": long & ~out & filled, "held out": long & out & filled}
+    return kept | {"over an unfilled cache": long & ~filled, "short": ~long}
 
 
 def seen(pairs: MeasuredLaunches) -> np.ndarray:

@@ -113,7 +113,8 @@ def report_h200(values: dict[str, float]) -> BoardPower:
     lines += [line(f"{name}, held out", scores(rows, other, kinds["held out"])) for name, other in others.items()]
     capped = rows.table.power_w.to_numpy() > 670
     apart = {f"{name}, held out": op == name for name in np.unique(op)} | {"not at the limit, held out": ~capped}
-    lines += [line(name, scores(rows, watts, kinds["held out"] & mask)) for name, mask in apart.items()]
+    masked = {name: kinds["held out"] & mask for name, mask in apart.items()}
+    lines += [line(name, scores(rows, watts, mask)) for name, mask in masked.items() if mask.any()]
     constant = scores(rows, others["constant"], kinds["held out"] & ~capped)
     lines.append(line("constant, not at the limit, held out", constant))
     us = rows.table.latency_us.to_numpy()

@@ -2,10 +2,9 @@
 
 from typing import Any
 
-import pandas as pd
-
 from dse.base.errors import InputError
 from dse.measured.compound.module_step import module_step
+from dse.measured.row_shape import given
 from dse.workload.networks.latent_attention import LatentAttention
 from dse.workload.operator import Operator
 from dse.workload.operators.forms import usual_form
@@ -20,15 +19,19 @@ NOPE = 128
 VALUES = 128
 """Elements of a head of values: a row of one token states the latent's instead."""
 
+HIDDEN = {(1536.0, 512.0): 7168.0}
+"""Ranks of queries and of keys -> width of the stream of the networks that have them, where a row states none:
+DeepSeek-V3's and all that took its attention (config.json of deepseek-ai/DeepSeek-V3)."""
+
 
 def module_operators(row: Any, target: Target) -> tuple[Operator, ...]:
     """Return the kernels of a row of MODULES; raises InputError where its numbers make no attention."""
-    missing = [c for c in ("hidden", "kv_lora_rank", "rope_dim") if pd.isna(getattr(row, c, None))]
+    sizes = {name: given(row, name, 0.0) for name in ("hidden", "q_lora_rank", "kv_lora_rank", "rope_dim")}
+    rank, keys = sizes["q_lora_rank"], sizes["kv_lora_rank"]
+    hidden = sizes["hidden"] = sizes["hidden"] or HIDDEN.get((rank, keys), 0.0)
+    missing = [name for name, value in sizes.items() if not value and name != "q_lora_rank"]
     if missing:
         raise InputError(f"no {', '.join(missing)}")
-    rank = getattr(row, "q_lora_rank", 0.0)
-    attention = LatentAttention(
-        int(row.heads), 0 if pd.isna(rank) else int(rank), int(row.kv_lora_rank), NOPE, int(row.rope_dim), VALUES
-    )
-    step = module_step(row, attention, row.op == "mla_decode_module", target, int(row.hidden))
+    attention = LatentAttention(int(row.heads), int(rank), int(keys), NOPE, int(sizes["rope_dim"]), VALUES)
+    step = module_step(row, attention, row.op == "mla_decode_module", target, int(hidden))
     return tuple(usual_form(list(attention.operators(step))))

@@ -15,10 +15,13 @@ from dse.hardware.presets import GpuSheet
 from dse.measured.compound.compressed import COMPRESSED_MODULES, compressed_operators
 from dse.measured.compound.experts import MIXTURE, expert_operators
 from dse.measured.compound.latent import MODULES, module_operators
+from dse.measured.compound.quantised_product import quantised_product
 from dse.measured.compound.sparse_latent import SPARSE_MODULES, sparse_operators
 from dse.measured.network_runs.steps import Step, Steps
 from dse.measured.protocol import Protocol, as_measured, protocol_of
 from dse.measured.protocol_overheads import overhead_of
+from dse.measured.row_operator import family as alone
+from dse.measured.row_shape import PRODUCTS, given
 from dse.measured.timed_rows import NEVER_US, TimedRows, can_run, fastest_us
 from dse.timing.timing import TimingModel
 from dse.workload.implementation import IMPLEMENTATIONS, KINDS
@@ -40,7 +43,12 @@ class CompoundRows:
 
 
 def operators_of(row: Any, target: Target) -> tuple[Operator, ...]:
-    """Return the kernels of a row in the order they run; raises InputError saying why it has none."""
+    """Return the kernels of a row in the order they run; raises InputError saying why it has none.
+
+    A row of another operator than COMPOUND is a product and the passes that quantise its activations.
+    """
+    if row.op in PRODUCTS:
+        return quantised_product(row, target)
     if row.op in SPARSE_MODULES:
         return sparse_operators(row, target)
     if row.op in COMPRESSED_MODULES:
@@ -88,10 +96,12 @@ def _of_source(
 
 def family(row: Any) -> str:
     """Return the name of a row's shape family."""
+    if row.op in PRODUCTS:
+        return alone(row)
     if row.op in COMPRESSED_MODULES:
         return f"{row.op}_{row.heads:g}_{row.tp:g}"
     if row.op in (*MODULES, *SPARSE_MODULES):
-        return f"{row.op}_{row.heads:g}_{row.hidden:g}"
+        return f"{row.op}_{row.heads:g}_{given(row, 'hidden', 0.0):g}"
     return f"{row.op}_{row.hidden:g}_{row.inter:g}_{row.experts:g}_{row.topk:g}"
 
 

@@ -105,11 +105,13 @@ def _worst(row: dict[str, Any]) -> str:
 
 def _errors(title: str, document: dict[str, Any]) -> Table:
     table = plain_table(title)
-    for name in ("device", "operator"):
+    by_type = "kinds" in document
+    for name in ("device", "operator", *(["type"] if by_type else [])):
         table.add_column(name, no_wrap=True)
     for name in ("rows", "error %", "bias %"):
         table.add_column(name, justify="right")
-    for row in [*document["device"], {"device": "all", "op": "", **document["all"]}]:
+    groups = document["kinds" if by_type else "device"]
+    for row in [*groups, {"device": "all", "op": "", "dtype": "", **document["all"]}]:
         errors = [f"{row[key]:.1f}" if key in row else "-" for key in ("power_mape", "power_bias")]
-        table.add_row(row["device"], row["op"], str(row["n"]), *errors)
+        table.add_row(row["device"], row["op"], *([row["dtype"]] if by_type else []), str(row["n"]), *errors)
     return table

@@ -40,3 +40,9 @@ def test_projections_have_the_type_that_their_row_states():
 def test_a_row_without_ranks_is_refused():
     with pytest.raises(InputError, match="no kv_lora_rank"):
         kernels(kv_lora_rank=np.nan)
+
+
+def test_a_row_without_the_width_of_its_stream_has_that_of_its_ranks():
+    assert kernels(hidden=np.nan)["output_projection"].fma == kernels()["output_projection"].fma
+    with pytest.raises(InputError, match="no hidden"):
+        kernels(hidden=np.nan, q_lora_rank=768.0)
