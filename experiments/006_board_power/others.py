@@ -18,6 +18,10 @@ from experiments import data
 from experiments.common.readme_tables import markdown, write_table
 
 README = Path(__file__).parent / "README.md"
+
+FEWEST = 10
+"""Rows of a line of the table, at least."""
+
 TABLE = "aiconfigurator__power_new"
 
 
@@ -47,6 +51,7 @@ def main() -> None:
     cells = [
         [board, what, name, str(len(r)), f"{100 * (r - 1).abs().mean():.1f}", f"{np.exp(np.log(r).mean()):.2f}"]
         for (board, what, name), r in rows.groupby([rows["gpu"], "kernels", library])["ratio"]
+        if len(r) >= FEWEST
     ]
     write_table(README, "others", markdown(["board", "kernels", "library", "rows", "error, %", "bias"], cells))
 
