@@ -61,6 +61,9 @@ EARLY_DEVICES = {"a100_sxm_80gb": "A100-SXM4-80GB", "h100_sxm": "H100-SXM5-80GB"
 EARLY = {"matrix_early": "a100_sxm_80gb", "matrix_early_hopper": "h100_sxm"}
 """Implementation of the early library -> device."""
 
+MOST_OWN = 1500
+"""Rows of a device of GRAPHS in its own fit, fitted and left-out ones each."""
+
 MOST_SHARED = 700
 """Rows of a device in the shared fits, fitted and left-out ones each."""
 
@@ -270,17 +273,22 @@ def early_library(start: Mapping[str, float]) -> dict[str, TimingAnswer]:
     The overhead stays that of its source's record, which its attention and vector kernels were fitted with too: free
     fits on the two devices give 1.4 and 2.8 us.
     """
-    table = read_times(data.path("vidur__gemm"))
+    table = read_times(data.path(EARLY_TABLE))
     answers = {}
     for name, preset in EARLY.items():
-        device = EARLY_DEVICES[preset]
-        mine = table.frame[table.frame["device"] == device]
-        rows = drawn_rows(mine, {device: load_sheet(preset)}, find_protocol("vidur"), Skipped(), EARLY_ROWS)
+        rows = early_rows(table, preset)
         of_parameters = np.cumsum(~left_out(rows.table["family"])) <= EARLY_PARAMETERS
         answers[name] = fitted(
             name, [table], (preset,), rows, implementation=name, start=dict(start), weight=of_parameters * 1.0
         )
     return answers
+
+
+def early_rows(table: OperatorTable, preset: str) -> TimedRows:
+    """Return the rows that the early library's calibration of a device is fitted to and judged by."""
+    device = EARLY_DEVICES[preset]
+    mine = table.frame[table.frame["device"] == device]
+    return drawn_rows(mine, {device: load_sheet(preset)}, find_protocol("vidur"), Skipped(), EARLY_ROWS)
 
 
 def main() -> None:
@@ -332,7 +340,7 @@ def shipped_table(devices: Devices) -> str:
 
 def every_library() -> tuple[dict[str, TimingAnswer], dict[str, TimingAnswer]]:
     """Fit each device, all of them together, and the early library; return today's answers and the early ones."""
-    graphs = load(GRAPHS, 1500)
+    graphs = load(GRAPHS, MOST_OWN)
     few = load(GRAPHS | OTHERS, MOST_SHARED)
     three = joined([few.rows[preset] for preset in GRAPHS])
     launched = fitted(
@@ -350,7 +358,7 @@ def only(names: list[str]) -> dict[str, TimingAnswer]:
     few = load(GRAPHS | OTHERS, MOST_SHARED) if SHARED in names else None
     places = {name: (GRAPHS | OTHERS)[name] for name in names if name != SHARED}
     found = {
-        name: alone(name, load({name: place}, 1500 if name in GRAPHS else MOST_SHARED))
+        name: alone(name, load({name: place}, MOST_OWN if name in GRAPHS else MOST_SHARED))
         for name, place in places.items()
     }
     return found | ({SHARED: of_any(few)} if few else {})

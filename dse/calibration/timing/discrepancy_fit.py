@@ -2,15 +2,18 @@
 
 Points are picked one after the other where they explain most (greedily, as orthogonal matching pursuit does), weights
 are a robust ridge regression on all of them, and how many there are is decided by shape families that are left out in
-turn: none, where nothing is gained.
+turn: none, where nothing is gained. Of products in 16 bits none may take less time than one of fewer rows
+(:mod:`dse.calibration.timing.never_falling`): some more points stand where falls were stopped.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from zlib import crc32
 
 import numpy as np
 
+from dse.calibration.timing.never_falling import NeverFalling
+from dse.calibration.timing.product_ladders import Ladders, ladders_of
 from dse.calibration.timing.stages import DISCREPANCY, StagedFit, errors_after, with_fitted_overhead
 from dse.measured.timed_rows import SEEN, TimedRows, best
 from dse.timing.discrepancy import PRODUCT, SIZES, Points, features, likeness
@@ -45,6 +48,17 @@ ROUNDS = 3
 """Times that weights are solved for, each with the model's own answer, which overheads and power limit hold back."""
 
 JITTER = 1e-6
+
+RISING = ("matrix",)
+"""Kinds whose times may not fall as products gain rows."""
+
+FEWEST_OF_ROWS, MOST_OF_ROWS = 128, 160
+"""Points among the sizes of rows under that condition, however many folds choose without it: it needs room."""
+
+OF_LADDERS, TIMES = 96, 3
+"""Points that are added where falls are stopped, and in how many parts."""
+
+Solve = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -100,11 +114,12 @@ def with_discrepancy(
     if choice is None:
         return fit
     count, ridge = choice
-    points = picked(mine, (count,), ridge)[count]
+    ladders = ladders_of(timed.keep(seen), fit.model) if kind in RISING else None
+    points = first_points(mine, count, ridge, ladders)
     for _ in range(ROUNDS):
         predicted, _ = best(replace(fit, discrepancy=points).model, timed)
         still = np.log(measured / predicted)[seen]
-        points = weighed(replace(mine, target=mine.share * points.at(mine.sizes) + still), points, ridge)
+        points = weighed(replace(mine, target=mine.share * points.at(mine.sizes) + still), points, ridge, ladders)
     corrected = replace(fit, discrepancy=points)
     predicted, _ = best(corrected.model, timed)
     stage = errors_after(DISCREPANCY, rows.table, out, predicted, (), int(seen.sum()))
@@ -159,25 +174,53 @@ def picked(rows: Measured, counts: Sequence[int], ridge: float) -> dict[int, Poi
     return {count: found.get(count) or rows.points(sizes[places], weights) for count in counts}
 
 
-def weighed(rows: Measured, points: Points, ridge: float) -> Points:
-    """Return the discrepancy of the same points, with weights for these rows."""
+def first_points(rows: Measured, count: int, ridge: float, ladders: Ladders | None) -> Points:
+    """Return a discrepancy of ``count`` points of the rows' sizes; by which no time falls on ``ladders``, if there are
+    any, with OF_LADDERS more where this takes them."""
+    if ladders is None:
+        return picked(rows, (count,), ridge)[count]
+    count = min(max(count, FEWEST_OF_ROWS), MOST_OF_ROWS)
+    points = picked(rows, (count,), ridge)[count]
+    for _ in range(TIMES):
+        condition = NeverFalling(ladders, points)
+        points = _weighed(rows, points, ridge, condition.solve)
+        sizes = condition.wanted(points, OF_LADDERS // TIMES)
+        points = points._replace(
+            sizes=np.concatenate([points.sizes, sizes]), weights=np.pad(points.weights, (0, len(sizes)))
+        )
+    return points
+
+
+def weighed(rows: Measured, points: Points, ridge: float, ladders: Ladders | None = None) -> Points:
+    """Return the discrepancy of the same points, with weights for these rows; by which no time falls on ``ladders``."""
+    return _weighed(rows, points, ridge, NeverFalling(ladders, points).solve if ladders else np.linalg.solve)
+
+
+def _weighed(rows: Measured, points: Points, ridge: float, solve: Solve) -> Points:
     near, centers = rows.near(points.sizes), points.features(points.sizes)
     target = np.clip(rows.target, -WIDEST, WIDEST)
-    weights, _, _ = _robust(near, likeness(centers, centers), target, target - near @ points.weights, ridge)
+    left = target - near @ points.weights
+    weights, _, _ = _robust(near, likeness(centers, centers), target, left, ridge, solve)
     return points._replace(weights=weights)
 
 
 def _robust(
-    near: np.ndarray, like: np.ndarray, target: np.ndarray, left: np.ndarray, ridge: float
+    near: np.ndarray,
+    like: np.ndarray,
+    target: np.ndarray,
+    left: np.ndarray,
+    ridge: float,
+    solve: Solve = np.linalg.solve,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return weights of the least ROBUST errors and ``ridge`` prior, what they leave of ``target``, each row's trust.
 
-    ``left``: what the weights of before leave, by which rows are trusted at first.
+    ``left``: what the weights of before leave, by which rows are trusted at first. ``solve``: how the weights' equations
+    are solved.
     """
     prior = ridge * (like + JITTER * np.eye(len(like)))
     weights, trust = np.zeros(len(like)), np.ones(len(target))
     for _ in range(3):
         trust = ROBUST / np.sqrt(left**2 + ROBUST**2)
-        weights = np.linalg.solve(near.T @ (trust[:, None] * near) + prior, near.T @ (trust * target))
+        weights = solve(near.T @ (trust[:, None] * near) + prior, near.T @ (trust * target))
         left = target - near @ weights
     return weights, left, trust
