@@ -10,22 +10,26 @@ falls = importlib.import_module("experiments.012_timing_calibration.falls")
 WEIGHTS = ((4096, 4096), (28672, 4096), (1024, 512))
 """(n, k): a square, one with many columns, one that launches rule."""
 
-FITTED = pytest.mark.xfail(
-    strict=True, reason="its discrepancy follows a library whose own times fall (experiments/012_timing_calibration)"
+EARLY = pytest.mark.xfail(
+    strict=True,
+    reason="2.5 % of 4096 x 4096 from 257 to 384 rows, between its ladders (experiments/012_timing_calibration)",
 )
 
 CALIBRATED = (
-    pytest.param("a100_sxm_80gb", "aiconfigurator", marks=FITTED),
-    pytest.param("h100_sxm", "aiconfigurator", marks=FITTED),
-    pytest.param("h200", "aiconfigurator", marks=FITTED),
-    pytest.param("rtx_pro_6000", "aiconfigurator", marks=FITTED),
-    pytest.param("a100_sxm_80gb", "vidur", marks=FITTED),
-    pytest.param("h100_sxm", "vidur", marks=FITTED),
+    ("a100_sxm_80gb", "aiconfigurator"),
+    ("h100_sxm", "aiconfigurator"),
+    ("h200", "aiconfigurator"),
+    ("rtx_pro_6000", "aiconfigurator"),
+    ("a100_sxm_80gb", "vidur"),
+    pytest.param("h100_sxm", "vidur", marks=EARLY),
     ("rtx_a6000", "aiconfigurator"),
     ("l40s", "aiconfigurator"),
     ("b200", "aiconfigurator"),
 )
 """Preset and way of measuring; the last three have no discrepancy."""
+
+ELSEWHERE = ((448, 1216), (20736, 271), (937, 5802), (33344, 9217), (5184, 22103), (13312, 640))
+"""(n, k) of no ladder that fits see, between which times may fall a little more."""
 
 pytestmark = pytest.mark.slow  # it reads whole tables
 
@@ -34,6 +38,12 @@ pytestmark = pytest.mark.slow  # it reads whole tables
 def test_no_time_falls_as_a_product_gains_rows(preset, way):
     fall, place = falls.predicted_fall(preset, way, weights=WEIGHTS)
     assert fall < falls.FALL, place
+
+
+@pytest.mark.parametrize(("preset", "way"), CALIBRATED[:5])
+def test_elsewhere_no_time_falls_by_two_percent(preset, way):
+    fall, place = falls.predicted_fall(preset, way, weights=ELSEWHERE)
+    assert fall < 2 * falls.FALL, place
 
 
 @pytest.mark.parametrize(("preset", "way"), falls.PREDICTED)

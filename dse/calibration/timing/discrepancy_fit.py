@@ -214,8 +214,8 @@ def _robust(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return weights of the least ROBUST errors and ``ridge`` prior, what they leave of ``target``, each row's trust.
 
-    ``left``: what the weights of before leave, by which rows are trusted at first. ``solve``: how the weights' equations
-    are solved.
+    ``left``: what the weights of before leave, by which rows are trusted at first. ``solve``: what solves the
+    weights' equations.
     """
     prior = ridge * (like + JITTER * np.eye(len(like)))
     weights, trust = np.zeros(len(like)), np.ones(len(target))
