@@ -19,6 +19,8 @@ from tests import not_run
 SHAPES_CHECKED = ("dse.hardware.gpu", "dse.power.power", "dse.timing.timing")
 """Modules of the records and of the models' contracts, whose shapes are checked in every call while tests run."""
 
+install_import_hook(SHAPES_CHECKED, "beartype.beartype")  # before the conftest of a folder imports them
+
 SHORTEST_COMPILATION = 0.2
 """Programs that took at least this long to compile [s] are kept for the session."""
 
@@ -38,7 +40,6 @@ def pytest_configure(config: pytest.Config) -> None:
     gc.set_threshold(100_000, 50, 100)
     if not hasattr(config, "workerinput"):
         _keep_programs(config)
-    install_import_hook(SHAPES_CHECKED, "beartype.beartype")
 
 
 @pytest.hookimpl(tryfirst=True)  # before the cases to run are chosen
