@@ -1,6 +1,6 @@
 """Matrix products as kernels: tile, warps, stages and split-K chosen among realistic candidates."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import ceil
@@ -178,7 +178,7 @@ def _candidates(
             _candidate(gemm, instruction, tile, split, cluster, made_by, number)
             for whole in _tiles(gemm, instruction, library, own.tiles if own else ())
             for split in ([1] if own and not own.splits else _splits(gemm, instruction, whole, library))
-            for cluster in _clusters(gemm, instruction, whole, made_by)
+            for cluster in _clusters(gemm, instruction, whole, made_by, split)
             for tile in _pipelines(gemm, instruction, whole, cluster, library)
         ]
     return tuple(found)
@@ -219,6 +219,7 @@ def _tiles(gemm: Gemm, instruction: MatrixInstruction, library: Library, own: tu
     else:
         shapes = [s for s in shapes if _takes(instruction, s[0], s[1])]
         fitting = [s for s in shapes if _side_fits(s[0], gemm.m) and _side_fits(s[1], gemm.n)]
+        fitting = [s for s in fitting if not any(_covers_as_well(other, s, gemm.m) for other in fitting)]
         fitting = fitting or [min(shapes, key=lambda s: abs(s[0] - gemm.m) + abs(s[1] - gemm.n))]
     return [Tile(r, c, w, depth, instruction.stages) for r, c, w in fitting]
 
@@ -227,6 +228,12 @@ def _side_fits(side: int, dimension: float) -> bool:
     if side < 64:
         return dimension <= side
     return side == 64 or dimension > side / 2
+
+
+def _covers_as_well(tile: Sequence[int], other: Sequence[int], rows: float) -> bool:
+    """Whether a tile covers all ``rows`` with fewer than ``other``, of as many columns and warps: that one computes
+    more zeros, and nothing else sets it apart."""
+    return rows <= tile[0] < other[0] and other[0] < 64 and tuple(tile[1:]) == tuple(other[1:])
 
 
 def _takes(instruction: MatrixInstruction, rows: int, columns: int) -> bool:
@@ -241,11 +248,17 @@ def _splits(gemm: Gemm, instruction: MatrixInstruction, tile: Tile, library: Lib
     return [1, *(s for s in enough if s > 1)]
 
 
-def _clusters(gemm: Gemm, instruction: MatrixInstruction, tile: Tile, library: Library) -> list[Cluster]:
-    """Clusters of CTAs that share reads where a GPU has them: with large tiles, as many along each side as it has."""
+def _clusters(
+    gemm: Gemm, instruction: MatrixInstruction, tile: Tile, library: Library, split: int = 1
+) -> list[Cluster]:
+    """Clusters of CTAs that share reads where a GPU has them: with large tiles, as many along each side as it has.
+
+    A product that is split along k has few tiles, and clusters of two at most: a larger one was never faster
+    (experiments/021_natural_experiments).
+    """
     tiles = (ceil(gemm.m / tile.rows), ceil(gemm.n / tile.columns))
     large = instruction.warpgroup and tile.rows * tile.columns >= 128 * 128
-    found = [CLUSTERS[ctas] for ctas in library.clusters] if large else []
+    found = [CLUSTERS[ctas] for ctas in library.clusters if split == 1 or ctas <= 2] if large else []
     found = [] if gemm.groups else found  # neighbours along m may be of other experts
     return [c for c in found if c.rows <= tiles[0] and c.columns <= tiles[1]] or [ALONE]
 
