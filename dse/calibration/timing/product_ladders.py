@@ -126,7 +126,8 @@ def _on_device(
 
 def _times(row: Any, gpu: Gpu, sizes: list[tuple[float, float, float]], model: TimingModel) -> np.ndarray:
     """The times [us] of products that are measured as a row was, on its GPU."""
-    way, on = protocols()[row.harness], Target.of([vars(gpu)])
+    way = protocols()[row.harness]
+    on = Target.of([vars(gpu)], way.library)
     found = [
         operator(row._replace(m=m, n=n, k=k), gpu.compute_capability, way, on.library, on.warpgroup, gpu.sm_count)
         for m, n, k in sizes
