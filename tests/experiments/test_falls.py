@@ -12,7 +12,7 @@ WEIGHTS = ((4096, 4096), (28672, 4096), (1024, 512))
 
 EARLY = pytest.mark.xfail(
     strict=True,
-    reason="2.5 % of 4096 x 4096 from 257 to 384 rows, between its ladders (experiments/012_timing_calibration)",
+    reason="2.5 % of 4096 x 4096 from 257 to 384 rows: fitted on another library's ladders (experiments/012)",
 )
 
 CALIBRATED = (

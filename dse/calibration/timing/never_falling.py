@@ -44,7 +44,7 @@ class NeverFalling:
 
     def solve(self, matrix: np.ndarray, vector: np.ndarray) -> np.ndarray:
         """Return the weights w that make w' matrix w / 2 - vector' w least where no time falls."""
-        best = np.linalg.solve(matrix, vector)
+        weights = best = np.linalg.solve(matrix, vector)
         whiten = np.linalg.inv(np.linalg.cholesky(matrix)).T
         for _ in range(CUTS):
             weights = self._nearest(best, whiten) if self.held else best

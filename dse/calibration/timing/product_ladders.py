@@ -103,7 +103,7 @@ def weights_of(table: pd.DataFrame) -> list[tuple[float, float]]:
     general = WHOLE * np.rint(LEAST * (MOST / LEAST) ** shares / WHOLE)
     own = table[["n", "k"]].drop_duplicates().sort_values(["n", "k"]).to_numpy(float)
     chosen = own[np.unique(np.linspace(0, len(own) - 1, OF_FAMILIES).round().astype(int))]
-    return list(dict.fromkeys(map(tuple, [*general.tolist(), *chosen.tolist(), *NETWORKS])))
+    return list(dict.fromkeys((float(n), float(k)) for n, k in [*general.tolist(), *chosen.tolist(), *NETWORKS]))
 
 
 def rows_of(n: float, sm_count: float) -> list[float]:
@@ -128,9 +128,9 @@ def _times(row: Any, gpu: Gpu, sizes: list[tuple[float, float, float]], model: T
     """The times [us] of products that are measured as a row was, on its GPU."""
     way = protocols()[row.harness]
     on = Target.of([vars(gpu)], way.library)
+    capability, sm_count = float(gpu.compute_capability), float(gpu.sm_count)
     found = [
-        operator(row._replace(m=m, n=n, k=k), gpu.compute_capability, way, on.library, on.warpgroup, gpu.sm_count)
-        for m, n, k in sizes
+        operator(row._replace(m=m, n=n, k=k), capability, way, on.library, on.warpgroup, sm_count) for m, n, k in sizes
     ]
     kernels = Kernel.stack([candidate.kernel for one in found for candidate in one.candidates])
     kernels = jax.tree.map(lambda x: x.astype(np.float32), kernels)
