@@ -17,7 +17,7 @@ from dse.measured.coverage import uncovered
 from dse.measured.device_models import device_models, device_names, power_limits
 from dse.measured.network_runs.kinds import RUNS
 from dse.measured.network_runs.power import run_watts
-from dse.measured.power_rows import load_rows
+from dse.measured.power_rows import UNFILLED_ZEROS, load_rows
 from dse.measured.row_shape import ATTENTION, ENCODER, LATENT, PRODUCTS, notes_of_masks
 from dse.measured.table import OperatorTable, notes_of_gpus, read_operators, tensor_parallel
 from dse.power.board import BoardPower
@@ -47,7 +47,7 @@ OF_RUNS = (
     "what a board draws between kernels is fitted to such runs of A100s and an H100, their kernels are not "
     "(experiments/019_whole_networks)."
 )
-OF_UNFILLED = "three quarters of their products are taken for products of zeros (experiments/006_board_power)"
+OF_UNFILLED = f"{UNFILLED_ZEROS:.0%} of their products are taken for products of zeros (experiments/006_board_power)"
 
 PEAK = "peak for prefill"
 """Words in the notes of rows whose power is a prefill's peak."""
@@ -84,10 +84,8 @@ def validate_power(
         "calibration": model.calibration,
         "time": TIMES[time],
         "short_us": SETTLED_US,
-        "device": _answers(predicted_rows[long]),
-        "kinds": _answers(predicted_rows[long], ("device", "op", "dtype")),
-        "all": _scores(predicted_rows[long]),
-        "short": {"device": _answers(predicted_rows[~long]), "all": _scores(predicted_rows[~long])},
+        **_errors(predicted_rows[long]),
+        "short": _errors(predicted_rows[~long]),
         "note": " ".join(notes),
         "skipped": [{"reason": reason, "n": n} for reason, n in skipped.items()],
     }
@@ -159,6 +157,12 @@ def _notes_of_runs(runs: pd.DataFrame) -> list[str]:
 
 def _words(cell: Any) -> str:
     return cell if isinstance(cell, str) else ""
+
+
+def _errors(rows: pd.DataFrame) -> dict[str, Any]:
+    """The scores of rows by device and operator, by data type too, and of all."""
+    kinds = _answers(rows, ("device", "op", "dtype"))
+    return {"device": _answers(rows), "kinds": kinds, "all": _scores(rows)}
 
 
 def _answers(predicted_rows: pd.DataFrame, by: tuple[str, ...] = ("device", "op")) -> list[dict[str, Any]]:

@@ -105,13 +105,11 @@ def _worst(row: dict[str, Any]) -> str:
 
 def _errors(title: str, document: dict[str, Any]) -> Table:
     table = plain_table(title)
-    by_type = "kinds" in document
-    for name in ("device", "operator", *(["type"] if by_type else [])):
+    for name in ("device", "operator", "type"):
         table.add_column(name, no_wrap=True)
     for name in ("rows", "error %", "bias %"):
         table.add_column(name, justify="right")
-    groups = document["kinds" if by_type else "device"]
-    for row in [*groups, {"device": "all", "op": "", "dtype": "", **document["all"]}]:
+    for row in [*document["kinds"], {"device": "all", "op": "", "dtype": "", **document["all"]}]:
         errors = [f"{row[key]:.1f}" if key in row else "-" for key in ("power_mape", "power_bias")]
-        table.add_row(row["device"], row["op"], *([row["dtype"]] if by_type else []), str(row["n"]), *errors)
+        table.add_row(row["device"], row["op"], row["dtype"], str(row["n"]), *errors)
     return table

@@ -7,7 +7,6 @@ from dse.calibration.timing.discrepancy_fit import RIDGES, Measured, first_point
 from dse.calibration.timing.fit import prior_values
 from dse.calibration.timing.never_falling import ALLOWED, CLOSE, NeverFalling
 from dse.calibration.timing.product_ladders import (
-    GENERAL,
     MOST_ROWS,
     NETWORKS,
     Ladders,
@@ -16,6 +15,7 @@ from dse.calibration.timing.product_ladders import (
     weights_of,
 )
 from dse.calibration.timing.stages import with_points
+from dse.measured.timed_rows import fastest_us
 from tests.calibration.timing.products import products, timed
 
 SMS, RIDGE = 108.0, RIDGES[0]
@@ -124,7 +124,22 @@ def test_ladders_are_of_sizes_that_no_measured_time_decides(monkeypatch):
     assert len(found.places) == len(weights_of(rows.table))
 
 
+@pytest.mark.parametrize("source", ["aiconfigurator", "vidur"])
+def test_a_ladder_is_timed_as_its_rows_are(monkeypatch, source):
+    """With the kernels of the library that was measured, of which there are two."""
+    monkeypatch.setattr("dse.calibration.timing.product_ladders.GENERAL", 1)
+    monkeypatch.setattr("dse.calibration.timing.product_ladders.NETWORKS", NETWORKS[:1])
+    model, table = with_points(prior_values("matrix"), None), products(2).assign(source=source)
+    found = ladders_of(timed(table), model)
+    places = np.resize([0], len(found.sizes))
+    frame = table.iloc[places].reset_index(drop=True).assign(**dict(zip("mnk", found.sizes[:, :3].T, strict=True)))
+    logs = np.log(fastest_us(model, timed(frame))[0])
+    for ladder in found.places:
+        mine = ladder[ladder >= 0]
+        np.testing.assert_allclose(found.logs[mine], np.maximum.accumulate(logs[mine]), atol=1e-5)
+
+
 @pytest.mark.parametrize("sms", [108.0, 132.0])
 def test_a_ladder_has_a_wave_and_a_row_more(sms):
-    assert {128.0 * sms // 8, 128.0 * sms // 8 + 1} <= {*rows_of(1024.0, sms)} or sms % 8
-    assert len(NETWORKS) < GENERAL
+    full = 128.0 * (4 * sms // 8)  # of four waves; 1024 columns are eight tiles
+    assert {full, full + 1} <= {*rows_of(1024.0, sms)}
