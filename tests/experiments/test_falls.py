@@ -10,18 +10,13 @@ falls = importlib.import_module("experiments.012_timing_calibration.falls")
 WEIGHTS = ((4096, 4096), (28672, 4096), (1024, 512))
 """(n, k): a square, one with many columns, one that launches rule."""
 
-EARLY = pytest.mark.xfail(
-    strict=True,
-    reason="2.5 % of 4096 x 4096 from 257 to 384 rows: fitted on another library's ladders (experiments/012)",
-)
-
 CALIBRATED = (
     ("a100_sxm_80gb", "aiconfigurator"),
     ("h100_sxm", "aiconfigurator"),
     ("h200", "aiconfigurator"),
     ("rtx_pro_6000", "aiconfigurator"),
     ("a100_sxm_80gb", "vidur"),
-    pytest.param("h100_sxm", "vidur", marks=EARLY),
+    ("h100_sxm", "vidur"),
     ("rtx_a6000", "aiconfigurator"),
     ("l40s", "aiconfigurator"),
     ("b200", "aiconfigurator"),
