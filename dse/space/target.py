@@ -1,6 +1,6 @@
 """For which GPUs the kernels of a space are made: those at the ends of what it varies."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import inf
 
@@ -27,10 +27,7 @@ def space_target(numbers: dict[str, float], axes: Sequence[Axis], links: Sequenc
 
     Where every design has warpgroup instructions and room for their tiles, warp-level tiles are left out.
     """
-    schema = gpu_schema()
-    ends = {name: (number, number) for name, number in numbers.items()}
-    ends |= {name: (schema[name].low, schema[name].high) for name, _ in links}
-    ends |= {axis.name: (min(axis.numbers), max(axis.numbers)) for axis in axes}
+    ends = dict(ends_of(numbers, axes, links))
     corners = [{name: pair[side] for name, pair in ends.items()} for side in (0, 1)]
     corners[0] |= {"shared_reserved_kib": ends["shared_reserved_kib"][1], "warpgroup_mma": ends["warpgroup_mma"][1]}
     within = all(low <= min(ends[name]) <= max(ends[name]) <= high for name, (low, high) in WARPGROUP_ROOM.items())
@@ -39,3 +36,16 @@ def space_target(numbers: dict[str, float], axes: Sequence[Axis], links: Sequenc
     if varied & {"compute_capability", "warpgroup_mma"}:
         return replace(Target.of(corners), capabilities=None)
     return Target.of(corners, WARPGROUP_ALONE if alone else REPRESENTATIVE)
+
+
+def ends_of(
+    numbers: Mapping[str, float], axes: Sequence[Axis], links: Sequence[tuple[str, Expression]]
+) -> Iterator[tuple[str, tuple[float, float]]]:
+    """Yield each attribute with its least and largest number on a space's designs; one that is linked may have any."""
+    schema, varied = gpu_schema(), {axis.name: axis.numbers for axis in axes}
+    linked = {name for name, _ in links}
+    for name, number in numbers.items():
+        if name in varied:
+            yield name, (min(varied[name]), max(varied[name]))
+        else:
+            yield name, (schema[name].low, schema[name].high) if name in linked else (number, number)

@@ -15,6 +15,7 @@ from dse.hardware.schema import gpu_schema
 from dse.space.axis import Axis
 from dse.space.expression import Expression
 from dse.space.links import variants, with_links
+from dse.space.replaced_kernels import Room, room_of, without_replaced
 from dse.timing.timing import TimingModel
 from dse.timing.traced.compiled_traces import compiled
 from dse.timing.traced.reading import is_recorded, read_workload
@@ -39,11 +40,17 @@ class Around:
         """The base GPU's attributes as numbers."""
         return self.sheet.numbers()
 
+    @property
+    def room(self) -> Room:
+        """The shared memory that its designs have."""
+        return room_of(self.base, self.axes, self.links)
+
     def load(self, use: str, name: str, where: str) -> Workload:
         """Return the workload that ``use`` states; a trace is simulated for every GPU that changes its misses."""
         use = _resolve(use, self.folder)
         gpus = partial(variants, self.base, self.axes, self.links, KEYS, MOST_PROFILES, where)
-        return compiled(read_workload(use, self.target, gpus, [self.sheet], name), self.model, self.drawn)
+        read = read_workload(use, self.target, gpus, [self.sheet], name)
+        return compiled(without_replaced(read, self.room), self.model, self.drawn)
 
     def drawn(self, count: int) -> Gpu:
         """Return designs of the grid drawn at random, the same every time."""
@@ -53,8 +60,8 @@ class Around:
         return Gpu.from_attributes({k: jnp.asarray(np.broadcast_to(x, (count,)), float) for k, x in values.items()})
 
 
-Loaded = dict[tuple[str, str, Target], Workload]
-"""Workloads that were read: text, name and target -> workload."""
+Loaded = dict[tuple[str, str, Target, Room], Workload]
+"""Workloads that were read: text, name, target and room -> workload."""
 
 
 def read_workloads(
@@ -91,7 +98,7 @@ def _loaded(use: str, key: str, where: str, around: Around, loaded: Loaded | Non
         return around.load(use, key, where)
     if is_recorded(_resolve(use, around.folder)):
         raise InputError("a trace is recorded on one GPU: axes over base GPUs or settings are not for it; leave it out")
-    name = (use, key, around.target)
+    name = (use, key, around.target, around.room)
     if name not in loaded:
         loaded[name] = around.load(use, key, where)
     return loaded[name]
