@@ -2,9 +2,6 @@
 
 from dataclasses import dataclass, replace
 from math import ceil
-from typing import NamedTuple
-
-import numpy as np
 
 from dse.base.constants import constant
 from dse.base.units import KIB
@@ -29,6 +26,7 @@ from dse.workload.operators.matrix_instructions import (
     instruction_fma,
     instructions_for,
 )
+from dse.workload.operators.visited_keys import Lengths, key_blocks
 
 SOFTMAX_ALU = constant("softmax_alu_instructions")
 """ALU instructions a score: scale, maximum, subtract, sum, convert (measured attention: 1/16 MUFU + 5/lanes cycles)."""
@@ -144,34 +142,6 @@ def _with(candidate: Candidate, **changes: float) -> Candidate:
     return replace(candidate, kernel=replace(_generated(candidate), **changes))
 
 
-class Lengths(NamedTuple):
-    """Key blocks that the CTAs of a tile of heads visit: of the mean and of the longest CTA."""
-
-    mean: float
-    longest: float
-
-    @property
-    def ratio(self) -> float:
-        """Time of the longest CTA over the mean's; start and end count as one block."""
-        return (self.longest + 1.0) / (self.mean + 1.0)
-
-
-def key_blocks(attention: Attention, library: AttentionLibrary, block: Block, group: float) -> np.ndarray:
-    """Return the key blocks that each tile of queries visits (tiles,), ``group`` query heads side by side in a tile.
-
-    Causal CTAs skip the blocks above the diagonal, those that left the window and those of earlier chunks, where the
-    library does.
-    """
-    tiles = np.arange(ceil(attention.queries * group / block.rows))
-    if not attention.causal or not library.skips:
-        return np.full(len(tiles), ceil(attention.keys / block.columns), float)
-    window = (attention.window if library.skips_windows else 0) or attention.keys
-    last = attention.prefix + np.minimum(attention.queries, np.ceil((tiles + 1) * block.rows / group))
-    query = attention.prefix + tiles * block.rows // group  # the first of a tile
-    first = query // attention.chunk * attention.chunk if attention.chunk else np.maximum(0.0, query + 1 - window)
-    return np.ceil(last / block.columns) - first // block.columns
-
-
 @dataclass(frozen=True)
 class _Run:
     """A library's attention with one instruction."""
@@ -199,6 +169,11 @@ class _Run:
         """Query heads that share keys."""
         return self.attention.heads / self.attention.kv_heads
 
+    @property
+    def unpacked(self) -> bool:
+        """Whether a window keeps the decode kernel from packing query heads into a tile, and from splitting keys."""
+        return self.decodes and self.attention.window > 0 and not self.library.packs_windows
+
     def candidates(self, small: bool = False) -> list[Candidate]:
         """The kernels that could run, with the library's tiles or with ``small`` ones."""
         phase = "prefill"
@@ -210,7 +185,9 @@ class _Run:
     def _prefill(self, block: Block) -> list[Candidate]:
         """Tiles of queries, of a group's heads together where the library packs them."""
         a, group = self.attention, self.group if self.library.packs else 1.0
-        visited = key_blocks(a, self.library, block, group)
+        narrow = BITS[self.computed.dtype] < 16
+        step = self.library.step(a.head_dim, narrow) if self.instruction.warpgroup else None
+        visited = key_blocks(a, self.library, block, group, step)
         units = a.batch * a.heads / group * len(visited)
         candidates = []
         for split in self._splits(units, visited.max()) if self.library.splits_prefill else (1,):
@@ -221,10 +198,12 @@ class _Run:
     def _decode(self, kernel: str, block: Block) -> list[Candidate]:
         """One token a request: the query heads that share keys fill one tile's rows, their keys are split over CTAs."""
         a = self.attention
-        row_tiles = ceil(self.group / block.rows) if kernel == "decode" else self.group
+        packed = kernel == "decode" and not self.unpacked
+        row_tiles = ceil(self.group / block.rows) if packed else self.group
         units = a.batch * a.kv_heads * row_tiles * (a.queries if a.gathered else 1.0)
         blocks = ceil((a.gathered or a.keys) / block.columns)
-        splits = self._splits(units, blocks) if self.group > 1 or self.library.splits_single else (1,)
+        may_split = not self.unpacked and (self.group > 1 or self.library.splits_single)
+        splits = self._splits(units, blocks) if may_split else (1,)
         return [
             self._candidate(kernel, block, units, Lengths(ceil(blocks / split), ceil(blocks / split)), split)
             for split in splits
@@ -232,9 +211,9 @@ class _Run:
 
     def _splits(self, units: float, blocks: float) -> list[int]:
         """Splits of the keys worth trying, each with another number of blocks a CTA."""
-        counts = [1]
+        counts, most = [1], min(blocks, self.library.most_splits or blocks, MAX_DECODE_CTAS / units)
         for split in self.splits[1:]:
-            if blocks < self.library.least_blocks or split > blocks or units * split > MAX_DECODE_CTAS:
+            if blocks < self.library.least_blocks or split > most:
                 break
             if ceil(blocks / split) < ceil(blocks / counts[-1]):
                 counts.append(split)
@@ -270,15 +249,16 @@ def _copies(run: _Run) -> dict[str, float]:
         copies += 1.0
         moved += (1.0 + element_bytes(a.kv) / element_bytes(a.dtype)) * a.q_bytes
         moved += (1.0 + element_bytes(a.dtype) / element_bytes(a.kv)) * a.kv_bytes
-    if run.decodes and run.library.swaps and run.group > 1 and a.batch > 1 and a.kv_heads > 1:
+    swaps = run.decodes and run.library.swaps and not run.unpacked
+    if swaps and run.group > 1 and a.batch > 1 and a.kv_heads > 1:
         copies += 2.0
         moved += 2.0 * (a.q_bytes + a.out_bytes)
     return {"copies": copies, "copied_bytes": moved, "copied_rows": rows}
 
 
-def _problem(attention: Attention, library: AttentionLibrary, implementation: str) -> tuple[float, ...]:
+def _problem(run: _Run, implementation: str) -> tuple[float, ...]:
     """Its size where it is plain and of the types that its implementation's rows have: 16 bits, or narrow ones."""
-    a = attention
+    a, library = run.attention, run.library
     wide = a.dtype == a.kv and BITS[a.dtype] == 16
     narrow = "_narrow_" in implementation or "_fp8_" in implementation
     keys = a.keys
@@ -286,7 +266,8 @@ def _problem(attention: Attention, library: AttentionLibrary, implementation: st
         keys = min(keys, 2.0 * a.visible)
     windowed = a.window and not library.windows_known
     plain = not (windowed or a.chunk or a.softcap or a.gathered) and (wide or narrow) and a.cached_dim == 2 * a.head_dim
-    return (a.batch * a.heads, a.queries, keys, a.head_dim, a.heads / a.kv_heads) if plain else (0.0,) * PROBLEM
+    together = 1.0 if run.unpacked else run.group
+    return (a.batch * a.heads, a.queries, keys, a.head_dim, together) if plain else (0.0,) * PROBLEM
 
 
 def _kernel(run: _Run, block: Block, ctas: float, lengths: Lengths, split: int, implementation: str) -> Kernel:
@@ -332,7 +313,7 @@ def _kernel(run: _Run, block: Block, ctas: float, lengths: Lengths, split: int, 
         implementation=implementation_index(implementation),
         longest=lengths.ratio,
         longest_first=float(run.library.longest_first),
-        problem=_problem(run.attention, run.library, implementation),
+        problem=_problem(run, implementation),
         **_copies(run),
     )
 

@@ -1,8 +1,8 @@
 """Attention libraries: which tiles, packing, order and splits their kernels have, apart from the GPU."""
 
 import re
-from collections.abc import Collection
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import NamedTuple
 
@@ -60,10 +60,13 @@ class AttentionLibrary:
     into groups and back. ``one_token_decodes``: a prefill of one token runs the decode kernel. ``splits_prefill``:
     prefills split their keys too. ``latent``: its kernels are those of latent attention. ``skips_windows``: prefills
     skip the blocks of keys that left the window. ``head_alone``: heads that share no keys have a CTA each.
-    ``windows_known``: it was measured with windows, too. ``narrows``: phases whose queries are narrowed to the type of
-    a narrow cache. ``least_blocks`` of keys for a split. ``tiles``: (phase, head size) -> Block, phases prefill, decode
-    and decode_head (a CTA a query head). ``head_sizes`` that its kernels of prompts are built for: others are filled up
-    with zeros (none: of any size).
+    ``windows_known``: it was measured with windows, too. ``packs_windows``: decodes with a window are as those without,
+    else each query head has a CTA for all its keys (Dao-AILab/flash-attention, csrc/flash_attn/flash_api.cpp,
+    mha_varlen_fwd: seqlenq_ngroups_swapped). ``narrows``: phases whose queries are narrowed to the type of a narrow
+    cache. ``least_blocks`` of keys for a split, and the ``most_splits`` of a decode (None: as many as pay). ``tiles``:
+    (phase, head size) -> Block, phases prefill, decode and decode_head (a CTA a query head). ``head_sizes`` that its
+    kernels of prompts are built for: others are filled up with zeros (none: of any size). ``steps``: of warpgroup
+    kernels of prompts, (in narrow types or not, head size) -> the block that a mask lets them skip, if no tile.
     """
 
     name: str
@@ -80,10 +83,13 @@ class AttentionLibrary:
     skips_windows: bool
     head_alone: bool
     windows_known: bool
+    packs_windows: bool
     least_blocks: int
+    most_splits: int | None
     narrows: tuple[str, ...]
     tiles: dict[tuple[str, int], Block]
     head_sizes: tuple[int, ...] = ()
+    steps: Mapping[tuple[bool, int], Block] = field(default_factory=dict)
 
     def filled(self, head_dim: int) -> int:
         """Return the elements that a kernel of prompts multiplies of a head: those of the next size it is built for."""
@@ -93,6 +99,12 @@ class AttentionLibrary:
         """Return the tile for a head size: that of the next size in the table, else of the largest."""
         sizes = sorted(size for p, size in self.tiles if p == phase)
         return self.tiles[phase, next((size for size in sizes if size >= head_dim), sizes[-1])]
+
+    def step(self, head_dim: int, narrow: bool) -> Block | None:
+        """Return what prompts' kernels skip as a whole where a mask removes it (None: a tile's own block), by head size
+        and whether they multiply in ``narrow`` types: that of the next size in the table, else of the largest."""
+        sizes = sorted(size for in_narrow, size in self.steps if in_narrow == narrow)
+        return self.steps[narrow, next((s for s in sizes if s >= head_dim), sizes[-1])] if sizes else None
 
     @property
     def decodes(self) -> bool:
@@ -113,9 +125,13 @@ def attention_libraries() -> dict[str, AttentionLibrary]:
     for row in read_table("attention/tiles.csv"):
         block = Block(int(row["rows"]), int(row["columns"]), int(row["warps"]))
         tiles.setdefault(row["library"], {})[row["phase"], int(row["head_dim"])] = block
+    steps: dict[str, dict[tuple[bool, int], Block]] = {}
+    for row in read_table("attention/steps.csv"):
+        block = Block(int(row["rows"]), int(row["columns"]), warps=0)
+        steps.setdefault(row["library"], {})[row["narrow"] == "1", int(row["head_dim"])] = block
     flags = (
         "packs", "longest_first", "skips", "splits_single", "swaps", "one_token_decodes", "splits_prefill",
-        "latent", "skips_windows", "head_alone", "windows_known",
+        "latent", "skips_windows", "head_alone", "windows_known", "packs_windows",
     )  # fmt: skip
     return {
         row["library"]: AttentionLibrary(
@@ -124,9 +140,11 @@ def attention_libraries() -> dict[str, AttentionLibrary]:
             row["instructions"],
             **{f: row[f] == "1" for f in flags},
             least_blocks=int(row["least_blocks"]),
+            most_splits=int(row["most_splits"]) if row["most_splits"] else None,
             narrows=tuple(row["narrows"].split(";")),
             tiles=tiles[row[TILES_OF] or row["library"]],
             head_sizes=tuple(map(int, filter(None, row["head_sizes"].split(";")))),
+            steps=steps.get(row["library"], {}),
         )
         for row in read_table("attention/libraries.csv")
     }

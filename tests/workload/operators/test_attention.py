@@ -5,8 +5,9 @@ from dataclasses import replace
 import pytest
 
 from dse.base.errors import InputError
-from dse.workload.operators.attention import Attention, Lengths, attention_operator, key_blocks
-from dse.workload.operators.attention_library import Block, attention_libraries
+from dse.workload.operators.attention import Attention, attention_operator
+from dse.workload.operators.attention_library import attention_libraries
+from dse.workload.operators.visited_keys import Lengths
 
 A100, H100 = (8.0, 8.0), (9.0, 9.0)
 
@@ -116,31 +117,6 @@ def test_visible_keys_equal_a_count_by_hand(window):
     assert all(float(k.loop.repeats) > 0 and float(k.fma) > 0 for k in kernels)
 
 
-def visited_by_hand(attention, block, group):
-    """Blocks of keys that the queries of each tile see, key by key."""
-    found = []
-    for start in range(0, attention.queries * group, block.rows):
-        rows = range(start, min(start + block.rows, attention.queries * group))
-        seen = set()
-        for row in rows:
-            last = attention.prefix + row // group
-            first = max(0, last + 1 - attention.window) if attention.window else 0
-            seen |= {key // block.columns for key in range(int(first), int(last) + 1)}
-        found.append(len(seen))
-    return found
-
-
-@pytest.mark.parametrize("group", [1, 4])
-@pytest.mark.parametrize(
-    ("queries", "keys", "window"),
-    [(512, 512, 0), (512, 512, 128), (512, 512, 129), (512, 512, 65), (300, 700, 64), (256, 1024, 192), (64, 64, 1)],
-)
-def test_tiles_visit_the_blocks_that_hold_a_key_which_one_of_their_queries_sees(queries, keys, window, group):
-    attention, block = Attention(1, 8, 8, 64, queries, keys, window=window), Block(64, 64, 4)
-    library = replace(attention_libraries()["fa2"], skips=True, skips_windows=True)
-    assert key_blocks(attention, library, block, group).tolist() == visited_by_hand(attention, block, group)
-
-
 def test_the_longest_cta_counts_start_and_end_as_a_block():
     assert Lengths(3.0, 7.0).ratio == 2.0
     assert Lengths(5.0, 5.0).ratio == 1.0
@@ -162,6 +138,38 @@ def test_a_window_never_makes_a_longer_prompt_cheaper():
     assert work == sorted(work)
     with pytest.raises(ValueError, match="only 50 keys"):
         Attention(1, 8, 8, 64, 100, 50)
+
+
+def of_library(name, attention, warpgroup=False):
+    """Kernels of a library's attention by label, on an A100 or an H100."""
+    library, capabilities = attention_libraries()[name], H100 if warpgroup else A100
+    found = attention_operator("attention", attention, capabilities, warpgroup, library=library).candidates
+    return {c.label: c.kernel for c in found}
+
+
+def test_a_window_keeps_flashattention_2_from_packing_heads_and_splitting_keys():
+    decode = Attention(16, 32, 4, 128, 1, 1024)
+    packed, alone = (of_library("fa2", replace(decode, window=w)) for w in (0, 1024))
+    assert len(packed) > 1
+    assert packed["fa2 hmma_16816 64x128"].ctas == 16 * 4
+    assert packed["fa2 hmma_16816 64x128"].copies == 2  # into groups of heads and back
+    (kernel,) = alone.values()
+    assert kernel.ctas == 16 * 32
+    assert (kernel.launches, kernel.copies) == (1, 0)
+    assert kernel.loop.tensor_fma == packed["fa2 hmma_16816 64x128"].loop.tensor_fma  # a tile for one head's row
+
+
+def test_a_window_leaves_other_libraries_as_they_are():
+    decode = Attention(16, 32, 4, 128, 1, 1024)
+    packed, windowed = (of_library("fa3", replace(decode, window=w), True) for w in (0, 1024))
+    assert packed.keys() == windowed.keys()
+    assert all(packed[label].ctas == windowed[label].ctas for label in packed)
+
+
+def test_a_library_splits_as_often_as_it_may():
+    long = Attention(1, 8, 1, 256, 1, 131072)
+    assert max(k.ctas for k in of_library("triton_gddr", long).values()) == 8
+    assert max(k.ctas for k in of_library("fa2", long).values()) == 128
 
 
 def test_a_prompt_multiplies_the_head_that_its_kernel_is_built_for():
