@@ -6,7 +6,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pandas as pd
-from jax import Array
 
 from dse.base.constants import constant
 from dse.base.skipped_rows import Skipped
@@ -16,19 +15,26 @@ from dse.hardware.presets import GpuSheet
 from dse.measured.protocol import protocol_of
 from dse.measured.row_kernels import load_launches
 from dse.measured.row_operator import family
-from dse.power.activity import Activity
+from dse.power.activity import Activity, with_still_operands
 from dse.timing.amali import Amali
 from dse.timing.timing import Timing, TimingModel
 
+UNFILLED, ALIKE = "unfilled cache", "all alike"
+"""Keys and values of a cache that nobody filled; one number in weights, activations and cache. Of others nothing is
+known, or they are numbers that were drawn."""
+
 UNFILLED_ZEROS = constant("unfilled_cache_zeros")
 """Share of the products with keys and values that nobody wrote which draw what zeros do [1]."""
+
+STILL = {"": (0.0, 0.0), UNFILLED: (UNFILLED_ZEROS, 0.0), ALIKE: (1.0, 1.0)}
+"""Operands -> shares of attention's and of other products whose operands do not change [1]."""
 
 
 class MeasuredLaunches(NamedTuple):
     """Measured launches of one GPU: the table, their activities and timings (rows,), at the measured time and at the
     model's own.
 
-    The table tells ``family``, and ``unfilled``: whether keys and values were those of a cache that nobody filled.
+    The table tells ``family`` and what is known of its ``operands`` (:func:`with_operands`).
     """
 
     table: pd.DataFrame
@@ -50,21 +56,28 @@ def load_rows(
     found = load_launches(table, sheet, model or Amali(), skipped)
     if found is None:
         return None
-    unfilled = [protocol_of(str(getattr(row, "source", ""))).reads_unfilled(row) for row in found.frame.itertuples()]
-    families = [family(row) for row in found.frame.itertuples()]
-    table = found.frame.assign(family=families, unfilled=unfilled)
+    table = with_operands(found.frame.assign(family=[family(row) for row in found.frame.itertuples()]))
     at_measured = found.timing.stretched(jnp.asarray(table["latency_us"].to_numpy()) / found.timing.microseconds)
-    zeros = jnp.asarray(UNFILLED_ZEROS * np.asarray(unfilled, float))
+    attention, others = jnp.asarray(still_shares(table)).T
     measured, own = (
-        _over_zeros(activities(found.kernels, timing, found.gpu), zeros) for timing in (at_measured, found.timing)
+        with_still_operands(activities(found.kernels, timing, found.gpu), attention, others)
+        for timing in (at_measured, found.timing)
     )
     return MeasuredLaunches(table, found.gpu, measured, at_measured, own, found.timing)
 
 
-def _over_zeros(counts: Activity, share: Array) -> Activity:
-    """Activities of which a ``share`` (rows,) of attention's products is of zeros, as padding is [1]."""
-    zeros = share * counts.softmax_fma
-    return counts._replace(softmax_fma=counts.softmax_fma - zeros, padding_fma=counts.padding_fma + zeros)
+def with_operands(table: pd.DataFrame) -> pd.DataFrame:
+    """Return measured rows with the column ``operands``: a name of STILL, by how their source measures."""
+    ways = ((row, protocol_of(str(getattr(row, "source", "")))) for row in table.itertuples())
+    return table.assign(
+        operands=[ALIKE if way.of_constants(row) else UNFILLED if way.reads_unfilled(row) else "" for row, way in ways]
+    )
+
+
+def still_shares(table: pd.DataFrame) -> np.ndarray:
+    """Return the shares of attention's and of other products whose operands do not change, (rows, 2) [1], of rows of
+    :func:`with_operands`."""
+    return np.array([STILL[operands] for operands in table["operands"]], float).reshape(-1, 2)
 
 
 def taken(record: Any, places: np.ndarray) -> Any:

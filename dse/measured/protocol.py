@@ -11,6 +11,7 @@ import jax.numpy as jnp
 from dse.base.errors import InputError, accepted
 from dse.base.package_tables import read_table
 from dse.hardware.gpu import Gpu
+from dse.measured.compound.latent import MODULES
 from dse.measured.row_shape import PRODUCTS, framework_of, measured_network, notes_of
 from dse.workload.networks.attention_kinds import GroupedQueryAttention
 from dse.workload.networks.mlp_kinds import Dense
@@ -23,6 +24,10 @@ BUSY = re.compile(r"\bbusy_us=([^\s;,]*)")
 
 COPIES = re.compile(r"\bw_copies=(?:\S*\D)?(\d+)(?=[\s;]|$)")
 """The same of the copies of the weights that rotate: a number, or the largest of several."""
+
+
+LATENT_DECODES = ("mla_decode", "mla_decode_module")
+"""Operators that decode by latent attention."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +55,8 @@ class Protocol:
     zeros: tuple[str, ...] = ()  # data types of products whose operands are all zeros
     writes_cache: bool = False  # attention of a framework's layers writes the new keys and values in its time
     unfilled: tuple[str, ...] = ()  # words in the notes of prefills that read keys and values which nobody wrote
+    unfilled_latent: tuple[str, ...] = ()  # the same of decodes of latent attention, and of modules around them
+    constant_modules: tuple[str, ...] = ()  # of modules of latent attention whose operands are one number
 
     def back_to_back(self, row: Any) -> float:
         """Return how many launches of a row's operator follow each other in its reading [1], inf: until the board has
@@ -97,9 +104,14 @@ class Protocol:
         return row.op in PRODUCTS and str(row.dtype) in self.zeros
 
     def reads_unfilled(self, row: Any) -> bool:
-        """Return whether a row's prefill read keys and values from a cache that nobody filled: what they were, zeros or
-        what another test had left, was not recorded."""
-        return row.op == "attn_prefill" and any(words in notes_of(row) for words in self.unfilled)
+        """Return whether a row's attention read keys and values from a cache that nobody filled: what they were, zeros
+        or what another test had left, was not recorded."""
+        words = {"attn_prefill": self.unfilled, **dict.fromkeys(LATENT_DECODES, self.unfilled_latent)}
+        return _says(row, words.get(row.op, ()))
+
+    def of_constants(self, row: Any) -> bool:
+        """Return whether all operands of a row's products were one number: weights, activations and cache."""
+        return row.op in MODULES and _says(row, self.constant_modules)
 
     def distances(self, a: float, b: float, c: float) -> tuple[float, float, float]:
         """Return the bytes touched between two uses of A, of the weights B and of C, each of so many bytes."""
@@ -170,8 +182,18 @@ def _protocol(name: str, rows: dict[str, dict[str, str]]) -> Protocol:
         large_tile_age=float(rows["large_tile_age"]["value"]) if "large_tile_age" in rows else 1.0,
         zeros=tuple(rows["zeros"]["value"].split(";")) if "zeros" in rows else (),
         writes_cache="writes_cache" in rows and rows["writes_cache"]["value"] == "1",
-        unfilled=tuple(rows["unfilled_cache"]["value"].split("|")) if "unfilled_cache" in rows else (),
+        unfilled=_words(rows, "unfilled_cache"),
+        unfilled_latent=_words(rows, "unfilled_latent_cache"),
+        constant_modules=_words(rows, "constant_modules"),
     )
+
+
+def _words(rows: dict[str, dict[str, str]], attribute: str) -> tuple[str, ...]:
+    return tuple(rows[attribute]["value"].split("|")) if attribute in rows else ()
+
+
+def _says(row: Any, words: tuple[str, ...]) -> bool:
+    return any(one in notes_of(row) for one in words)
 
 
 def find_protocol(name: str, where: str = "--harness") -> Protocol:

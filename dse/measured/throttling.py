@@ -27,7 +27,7 @@ from dse.evaluate.batching import in_blocks
 from dse.evaluate.steps import activities, settle_alone, settle_phase, timings, unlimited_power
 from dse.evaluate.steps import launches as launches_on
 from dse.hardware.gpu import Gpu
-from dse.power.activity import Activity
+from dse.power.activity import with_still_operands
 from dse.power.board import BoardPower
 from dse.power.throttles import throttles
 from dse.timing.timing import TimingModel
@@ -136,7 +136,8 @@ def _slowdowns(
     zeros: Array,
 ) -> Array:
     timing = timings(model, kernels, gpus)
-    counts, limit = _of_zeros(activities(kernels, timing, gpus), zeros), board.limit(gpus)
+    counts, limit = activities(kernels, timing, gpus), board.limit(gpus)
+    counts = with_still_operands(counts, jnp.zeros_like(zeros), zeros)
     settled = settle_alone(board, counts, timing, gpus, limit / drawn).timing
     busy = jnp.maximum(launches * timing.microseconds, run_us)
     watts = drawn * unlimited_power(board, counts, gpus).watts
@@ -144,12 +145,6 @@ def _slowdowns(
     shown = jnp.maximum(1.0 - reached / jnp.maximum(busy, 1e-3), 0.0)
     slower = 1.0 + (settled.microseconds / jnp.maximum(timing.microseconds, 1e-6) - 1.0) * shown
     return jnp.where(timing.feasible > 0, jnp.maximum(slower, 1.0), 1.0)
-
-
-def _of_zeros(counts: Activity, share: Array) -> Activity:
-    """Activities whose products are those of zeros, as padding's are, to a ``share`` [1]."""
-    zeros = share * counts.tensor_fma
-    return counts._replace(tensor_fma=counts.tensor_fma - zeros, padding_fma=counts.padding_fma + zeros)
 
 
 def _reached_us(watts: Array, limit: Array, rest: Array) -> Array:

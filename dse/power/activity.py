@@ -26,8 +26,9 @@ class Activity(NamedTuple):
     ``nanoseconds`` [ns] the launch takes and ``clock_ghz`` [GHz] it runs at; ``busy``: share of the SMs that have work.
 
     Tensor cores compute in ``tensor_dtype`` (index into TENSOR_DTYPES): ``tensor_fma`` useful ones, ``softmax_fma``
-    useful ones in loops that also take exponentials (attention: one operand is a row of probabilities),
-    ``padding_fma`` those of rows, columns and masked scores that nobody asked for. All in [FMA].
+    those of loops that also take exponentials (attention: one operand is a row of probabilities), scores that a mask
+    then removes among them, ``padding_fma`` those whose operands do not change: rows and columns that nobody asked for
+    and masked probabilities, all zeros. All in [FMA].
 
     CUDA cores: ``fp32``, ``int32``, ``sfu`` [thread operation]; ``instructions`` [warp instruction] of every kind.
 
@@ -90,13 +91,27 @@ def activity(kernel: Kernel, timing: Timing, gpu: Gpu) -> Activity:
 def _tensor(kernel: Kernel, executed: Array) -> tuple[Array, Array, Array]:
     """Split the executed tensor FMAs into useful ones, useful ones of a softmax loop, and padding.
 
-    Padded rows and columns are zeros: their multipliers hardly toggle. A kernel that does not say what is useful
-    (``fma`` is 0) is taken to pad nothing.
+    Padded rows and columns are zeros: their multipliers hardly toggle. Scores that a mask removes are products like
+    others, of a query and a key; the probabilities that they leave are zeros, as padding is. A kernel that does not say
+    what is useful (``fma`` is 0) is taken to pad nothing.
     """
     stated = jnp.asarray(kernel.fma)
-    useful = jnp.where(stated > 0, jnp.minimum(stated, executed), executed)
+    useful = jnp.where(stated > 0, jnp.minimum(stated + jnp.asarray(kernel.masked_fma), executed), executed)
     in_softmax = (jnp.asarray(kernel.loop.sfu) > 0) & (jnp.asarray(kernel.loop.tensor_fma) > 0)
     return jnp.where(in_softmax, 0.0, useful), jnp.where(in_softmax, useful, 0.0), executed - useful
+
+
+def with_still_operands(counts: Activity, attention: Array, others: Array) -> Activity:
+    """Return the activity of launches of whose products a share has operands that do not change, as padding's do not.
+
+    ``attention``: share of the products in loops that take exponentials, ``others``: of all others [1].
+    """
+    softmax, tensor = attention * counts.softmax_fma, others * counts.tensor_fma
+    return counts._replace(
+        softmax_fma=counts.softmax_fma - softmax,
+        tensor_fma=counts.tensor_fma - tensor,
+        padding_fma=counts.padding_fma + softmax + tensor,
+    )
 
 
 def recorded_activity(counts: OperationCounts, timing: Timing, gpu: Gpu) -> Activity:

@@ -17,7 +17,8 @@ from dse.measured.coverage import uncovered
 from dse.measured.device_models import device_models, device_names, power_limits
 from dse.measured.network_runs.kinds import RUNS
 from dse.measured.network_runs.power import run_watts
-from dse.measured.power_rows import UNFILLED_ZEROS, load_rows
+from dse.measured.power_rows import ALIKE, UNFILLED, UNFILLED_ZEROS, load_rows
+from dse.measured.protocol import LATENT_DECODES
 from dse.measured.row_shape import ATTENTION, ENCODER, LATENT, PRODUCTS, notes_of_masks
 from dse.measured.table import OperatorTable, notes_of_gpus, read_operators, tensor_parallel
 from dse.power.board import BoardPower
@@ -49,6 +50,11 @@ OF_RUNS = (
 )
 OF_UNFILLED = f"{UNFILLED_ZEROS:.0%} of their products are taken for products of zeros (experiments/006_board_power)"
 
+OF_ALIKE = (
+    "one number in weights, activations and cache: their products are taken for products of zeros, their bytes "
+    "for those of others (experiments/006_board_power)"
+)
+
 PEAK = "peak for prefill"
 """Words in the notes of rows whose power is a prefill's peak."""
 
@@ -60,7 +66,7 @@ def validate_power(
 ) -> dict[str, Any]:
     """Return the errors of a power model on a measured table, by device and operator, as a document.
 
-    ``kinds``: the same by data type, too.
+    ``kinds``: the same by data type and ``operands`` (:mod:`dse.measured.power_rows`), too.
 
     ``power_mape`` is the mean |predicted / measured - 1| [%], ``power_bias`` the mean of predicted / measured - 1 [%].
     ``gpu`` as for :func:`~dse.measured.device_models.device_models`. Rows that the model does not cover are counted by
@@ -94,8 +100,8 @@ def validate_power(
 def compared(
     measured: OperatorTable, time: str, model: BoardPower, gpu: str | None = None
 ) -> tuple[pd.DataFrame, Skipped]:
-    """Return the rows that the model covers with their ``gpu`` and ``predicted_w``, and how many others there are, by
-    reason."""
+    """Return the rows that the model covers with their ``gpu``, ``operands`` and ``predicted_w``, and how many others
+    there are, by reason."""
     frame = measured.frame.assign(tp=tensor_parallel(measured), device=device_names(measured.frame))
     models, unknown = device_models(frame, gpu=gpu)
     reason = uncovered(frame, unknown, power_limits(models))
@@ -111,7 +117,7 @@ def compared(
             parts.append(rows.table.assign(predicted_w=watts_of(model, rows, own_time=time == "model")))
         parts += compound_watts(group[several], used, model, time == "model", skipped)
     if runs.any():
-        parts.append(run_watts(covered[runs], models, model, time == "model", skipped))
+        parts.append(run_watts(covered[runs], models, model, time == "model", skipped).assign(operands=""))
     if not sum(map(len, parts)):
         raise InputError(f"{measured.path}: no row can be compared: {why_skipped(skipped)}")
     predicted_rows = pd.concat(parts, ignore_index=True)
@@ -139,10 +145,19 @@ def _notes_of_kernels(rows: pd.DataFrame, shipped: bool) -> list[str]:
         kinds = sorted({f"{op} in {dtype}" for op, dtype in zip(other["op"], other["dtype"], strict=True)})
         stand_in = "energies of 16 bits, by bits and bytes, stand for them."
         notes.append(f"No fit of watts has seen {', '.join(kinds)}: {stand_in}")
-    unfilled = int(rows["unfilled"].eq(True).sum()) if "unfilled" in rows else 0
-    if unfilled:
-        notes.append(f"{unfilled} prefills read keys and values that nobody wrote: {OF_UNFILLED}.")
+    unfilled = kernels[kernels["operands"] == UNFILLED]
+    if len(unfilled):
+        decodes = int(unfilled["op"].isin(LATENT_DECODES).sum())
+        counts = {"prefill": len(unfilled) - decodes, "decode": decodes}
+        who = " and ".join(_count(n, name) for name, n in counts.items() if n)
+        notes.append(f"{who} read keys and values that nobody wrote: {OF_UNFILLED}.")
+    if alike := int((kernels["operands"] == ALIKE).sum()):
+        notes.append(f"{_count(alike, 'module')} ran with {OF_ALIKE}.")
     return notes
+
+
+def _count(n: int, name: str) -> str:
+    return f"{n} {name}" + "s" * (n != 1)
 
 
 def _notes_of_runs(runs: pd.DataFrame) -> list[str]:
@@ -160,8 +175,8 @@ def _words(cell: Any) -> str:
 
 
 def _errors(rows: pd.DataFrame) -> dict[str, Any]:
-    """The scores of rows by device and operator, by data type too, and of all."""
-    kinds = _answers(rows, ("device", "op", "dtype"))
+    """The scores of rows by device and operator, by data type and operands too, and of all."""
+    kinds = _answers(rows, ("device", "op", "dtype", "operands"))
     return {"device": _answers(rows), "kinds": kinds, "all": _scores(rows)}
 
 

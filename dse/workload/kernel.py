@@ -98,6 +98,7 @@ class Kernel:
     link_tier: Number = 0.0  # 1: over NVLink alone, -1: over PCIe alone, 0: over the faster that serves
     fma: Number = 0.0  # [FMA] useful multiply-adds, for rooflines and reports
     fma_lanes: Number = 0.0  # 1: these run on CUDA cores
+    masked_fma: Number = 0.0  # [FMA] of scores between operands of the problem, which a mask then removes
     problem: tuple[Number, ...] = (0.0,) * PROBLEM  # size of what is asked for
     implementation: Number = 0.0  # index into IMPLEMENTATIONS, whose fitted costs apply
     again_bytes: Number = 0.0  # [B] read again by the CTA that read them

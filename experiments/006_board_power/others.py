@@ -1,6 +1,6 @@
 """Watts of kernels that no fit took: narrow types, windows, caches in 8 bits, mixtures, latent attention.
 
-Run with ``python experiments/006_board_power/others.py`` (a minute of processor time). Writes the README's table.
+Run with ``python experiments/006_board_power/others.py`` (two minutes of processor time). Writes the README's table.
 Nothing is fitted to these rows: their energies are those of 16 bits, by bits and bytes.
 """
 
@@ -11,6 +11,7 @@ import pandas as pd
 
 from dse.measured.board_watts import SETTLED_US
 from dse.measured.device_models import device_models, power_limits
+from dse.measured.power_rows import ALIKE, UNFILLED
 from dse.measured.table import read_operators
 from dse.power.board import BoardPower
 from dse.validation.power import compared, without_power
@@ -21,6 +22,9 @@ README = Path(__file__).parent / "README.md"
 
 FEWEST = 10
 """Rows of a line of the table, at least."""
+
+OPERANDS = {"": "", UNFILLED: "over an unfilled cache", ALIKE: "operands all alike"}
+"""How what is known of operands is told."""
 
 TABLE = "aiconfigurator__power_new"
 
@@ -41,6 +45,7 @@ def kernels(row: pd.Series) -> str:
         words.append(f"window of {'128' if row['window'] == 128 else '1,024 and 8,192'}")
     if row["op"].startswith(("attn", "mla")) and row["kv_dtype"] not in (row["dtype"], None):
         words.append(f"keys and values in {row['kv_dtype']}" if isinstance(row["kv_dtype"], str) else "")
+    words.append(OPERANDS[row["operands"]])
     return ", ".join(filter(None, words))
 
 

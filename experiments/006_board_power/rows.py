@@ -12,7 +12,7 @@ from dse.hardware.presets import load_sheet
 from dse.measured import power_rows as launches
 from dse.measured.board_watts import SETTLED_US
 from dse.measured.device_models import device_models, device_names, power_limits
-from dse.measured.power_rows import MeasuredLaunches
+from dse.measured.power_rows import UNFILLED, MeasuredLaunches
 from dse.measured.table import read_operators, tensor_parallel
 from dse.validation.power import without_power
 from experiments import data
@@ -65,7 +65,7 @@ def pair_rows() -> MeasuredLaunches:
 def masks(rows: MeasuredLaunches) -> dict[str, np.ndarray]:
     """Long rows to fit on, long rows left out, those over a cache that nobody filled, and short rows."""
     long, out = rows.table.latency_us.to_numpy() >= SETTLED_US, rows.table.held_out.to_numpy()
-    filled = ~rows.table.unfilled.to_numpy()
+    filled = rows.table.operands.to_numpy() != UNFILLED
     kept = {"train": long & ~out & filled, "held out": long & out & filled}
     return kept | {"over an unfilled cache": long & ~filled, "short": ~long}
 

@@ -16,7 +16,7 @@ from dse.calibration.optimiser import descend
 from dse.calibration.power.board_fit import PRIOR_WEIGHT, prior_model, priors
 from dse.hardware.gpu import Gpu
 from dse.measured.board_watts import predicted
-from dse.measured.power_rows import taken
+from dse.measured.power_rows import UNFILLED, taken
 from dse.power.activity import Activity
 from dse.power.board import BoardPower
 from dse.timing.timing import Timing
@@ -83,7 +83,7 @@ def judged_parts() -> tuple[Measured, ...]:
     """What judges a fit: everything that it sees, but of an H200 the kernels of all families, and those that no fit
     sees, whose keys and values are not known."""
     h200 = power_rows()
-    unfilled = h200.table["unfilled"].to_numpy()
+    unfilled = h200.table["operands"].to_numpy() == UNFILLED
     apart = replace(kernels("H200", h200, unfilled), name="H200 over an unfilled cache")
     return (kernels("H200", h200, ~unfilled), apart, *(part for part in measured() if part.name != "H200"))
 

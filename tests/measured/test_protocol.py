@@ -28,6 +28,28 @@ def test_who_multiplied_zeros():
     assert not protocol_of("neusight").of_zeros(row)
 
 
+def test_whose_operands_nobody_drew():
+    """As the collectors' code says: TensorRT-LLM's decodes of latent attention read a cache that was never written,
+    vLLM's modules multiply one number; prompts of the former make their own keys and values."""
+    way = protocol_of("aiconfigurator")
+    trtllm, vllm = "impl=trtllm-1.3.0rc15/default", "impl=vllm-0.22.0/default"
+    for op, notes, unfilled, alike in (
+        ("mla_decode", trtllm, True, False),
+        ("mla_decode_module", trtllm, True, False),
+        ("mla_prefill", trtllm, False, False),
+        ("mla_prefill_module", trtllm, False, False),
+        ("mla_decode_module", vllm, False, True),
+        ("mla_prefill_module", vllm, False, True),
+        ("mla_decode", "impl=sglang-0.5.10/flashmla", False, False),
+        ("attn_prefill", "impl=vllm-0.22.0/vllm_flash_attn", True, False),
+        ("attn_decode", "impl=vllm-0.22.0/vllm_flash_attn", False, False),
+        ("gemm", vllm, False, False),
+    ):
+        row = SimpleNamespace(op=op, notes=notes)
+        assert (way.reads_unfilled(row), way.of_constants(row)) == (unfilled, alike), (op, notes)
+    assert not protocol_of("mine").of_constants(SimpleNamespace(op="mla_prefill_module", notes=vllm))
+
+
 def test_vidurs_a100s_are_pcie_boards():
     """As its documentation and its times suggest; whoever measures an A100 of another source has its preset's 400 W."""
     watts = [float(chosen("a100_sxm_80gb", source=source)[1].gpus.tdp_w[0]) for source in ("vidur", "neusight")]

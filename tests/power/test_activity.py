@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dse.hardware.presets import load_sheet
-from dse.power.activity import activity
+from dse.power.activity import activity, with_still_operands
 from dse.timing.amali import Amali
 from dse.workload.operators.attention import Attention, attention_operator
 from dse.workload.operators.gemm import Gemm, gemm_operator
@@ -43,11 +43,47 @@ def test_attention_computes_probabilities():
     kernel = attention_operator("a", attention, HOPPER).candidates[0].kernel.as_arrays()
     found = counted(kernel)
     assert found.tensor_fma == 0
-    assert found.softmax_fma == pytest.approx(attention.fma)
-    # Diagonal blocks are computed whole.
-    assert 0 < found.padding_fma < 0.2 * attention.fma
+    # Diagonal blocks are computed whole: scores of queries and keys, and probabilities that are zeros.
+    masked = found.softmax_fma - attention.fma
+    assert 0 < masked < 0.1 * attention.fma
+    assert found.padding_fma == pytest.approx(masked, rel=0.02)
     # An exponential for each score: FMAs / (2 head_dim), and one a row in the epilogue.
     assert found.sfu == pytest.approx((found.softmax_fma + found.padding_fma) / 256, rel=0.02)
+
+
+def test_scores_that_a_window_removes_are_products_of_queries_and_keys():
+    attention = Attention(4, 32, 32, 128, 2048, 2048, window=128)
+    kernel = attention_operator("a", attention, HOPPER).candidates[0].kernel.as_arrays()
+    found = counted(kernel)
+    keys = (found.softmax_fma + found.padding_fma) / (4 * 32 * 2048 * 256)  # that a query meets in the mean
+    assert keys > 1.5 * attention.visible
+    assert found.softmax_fma == pytest.approx(4 * 32 * 2048 * 128 * (keys + attention.visible), rel=1e-5)
+    assert found.padding_fma == pytest.approx(4 * 32 * 2048 * 128 * (keys - attention.visible), rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    "attention",
+    [
+        Attention(4, 8, 8, 128, 1000, 1000, causal=False),
+        Attention(4, 8, 8, 128, 1, 1000),
+        Attention(4, 8, 1, 576, 64, 1000, v_dim=512, latent=True, gathered=256),
+    ],
+    ids=["encoder", "decode", "lists of neighbours"],
+)
+def test_keys_past_the_last_are_no_masked_scores(attention):
+    candidates = attention_operator("a", attention, HOPPER).candidates
+    assert all(candidate.kernel.masked_fma == 0 for candidate in candidates)
+
+
+def test_products_of_operands_that_do_not_change_are_like_padding():
+    attention = attention_operator("a", Attention(4, 32, 8, 128, 2048, 2048), HOPPER).candidates[0].kernel.as_arrays()
+    found = counted(attention)
+    still = with_still_operands(found, 0.75, 1.0)
+    assert still.softmax_fma == pytest.approx(0.25 * found.softmax_fma)
+    assert still.padding_fma == pytest.approx(found.padding_fma + 0.75 * found.softmax_fma)
+    product = counted(gemm_operator("g", Gemm(1024, 1000, 4096), HOPPER).candidates[0].kernel.as_arrays())
+    assert with_still_operands(product, 0.75, 0.0) == product
+    assert with_still_operands(product, 0.0, 1.0).tensor_fma == 0
 
 
 def test_decode_pads_its_tile_of_queries():

@@ -6,6 +6,7 @@ import pandas as pd
 from dse.base.skipped_rows import Skipped, counted
 from dse.measured.compound.rows import CompoundRows, compound_rows
 from dse.measured.device_models import DeviceModel
+from dse.measured.power_rows import still_shares, with_operands
 from dse.measured.row_operator import none_runs
 from dse.measured.step_watts import StepBoard
 from dse.measured.timed_rows import can_run, fastest_us
@@ -15,7 +16,8 @@ from dse.power.board import BoardPower
 def compound_watts(
     frame: pd.DataFrame, used: DeviceModel, power: BoardPower, own_time: bool, skipped: Skipped
 ) -> list[pd.DataFrame]:
-    """Return the rows of one device with ``predicted_w``, by who measured them; others count in ``skipped``.
+    """Return the rows of one device with ``predicted_w`` and ``operands``, by who measured them; others count in
+    ``skipped``.
 
     ``own_time``: as long as the timing model says, else all kernels are stretched alike to the measured time.
     """
@@ -33,5 +35,7 @@ def _with_watts(
     board = StepBoard(rows.operators, places, used.model, power, used.sheet.record())
     stretch = np.ones(len(kernels)) if own_time else rows.table["latency_us"].to_numpy() / kernels
     kept = [int(i) for i in np.flatnonzero(runs)]
-    energy = [board.energy(rows.steps[i], float(stretch[i])) for i in kept]
-    return rows.table[runs].assign(predicted_w=[joules / seconds for joules, seconds in energy])
+    table = with_operands(rows.table)
+    still = still_shares(table)
+    energy = [board.energy(rows.steps[i], float(stretch[i]), still=tuple(still[i])) for i in kept]
+    return table[runs].assign(predicted_w=[joules / seconds for joules, seconds in energy])

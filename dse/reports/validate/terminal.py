@@ -109,7 +109,8 @@ def _errors(title: str, document: dict[str, Any]) -> Table:
         table.add_column(name, no_wrap=True)
     for name in ("rows", "error %", "bias %"):
         table.add_column(name, justify="right")
-    for row in [*document["kinds"], {"device": "all", "op": "", "dtype": "", **document["all"]}]:
+    for row in [*document["kinds"], {"device": "all", "op": "", "dtype": "", "operands": "", **document["all"]}]:
         errors = [f"{row[key]:.1f}" if key in row else "-" for key in ("power_mape", "power_bias")]
-        table.add_row(row["device"], row["op"], row["dtype"], str(row["n"]), *errors)
+        kind = ", ".join(filter(None, (row["dtype"], row["operands"])))
+        table.add_row(row["device"], row["op"], kind, str(row["n"]), *errors)
     return table

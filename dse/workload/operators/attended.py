@@ -134,6 +134,12 @@ class Attention:
         """Multiply-adds of both products, those that the mask removes left out."""
         return self.batch * self.heads * self.queries * self.visible * self.both_dims
 
+    def masked_fma(self, visited: float) -> float:
+        """Return the multiply-adds of scores that the mask removes, where a query meets ``visited`` keys in the mean
+        [FMA]: keys past the last make no score, nor does what a list of neighbours leaves empty."""
+        masked = 0.0 if self.gathered else max(0.0, min(visited, self.keys) - self.visible)
+        return self.batch * self.heads * self.queries * masked * self.head_dim
+
 
 def _pairs(tokens: float, chunk: int) -> float:
     """Pairs of a query and a key of its own chunk at or before it, over the first ``tokens``."""

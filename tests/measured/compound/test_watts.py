@@ -1,8 +1,8 @@
 """Board power of rows that are several kernels: the mean over their kernels, and every kind of kernel that is timed."""
 
-import pandas as pd
 import pytest
 
+from dse.measured.power_rows import ALIKE, UNFILLED
 from dse.measured.table import read_operators
 from dse.power.board import BoardPower
 from dse.validation.power import compared, validate_power
@@ -63,6 +63,17 @@ def test_prefills_over_a_cache_that_nobody_filled_draw_less_and_say_so(tmp_path)
     known, _ = rows(tmp_path / "t.csv", **shape)
     unknown, _ = rows(tmp_path / "u.csv", notes="impl=vllm-0.22.0/vllm_flash_attn", **shape)
     assert (unknown["predicted_w"] < known["predicted_w"]).all()
-    assert pd.Series(unknown["unfilled"]).all() and not pd.Series(known["unfilled"]).any()
+    assert set(unknown["operands"]) == {UNFILLED} and set(known["operands"]) == {""}
     note = validate_power(tmp_path / "u.csv")["note"]
     assert "3 prefills read keys and values that nobody wrote" in note
+
+
+def test_modules_of_one_number_draw_less_and_stand_in_a_line_of_their_own(tmp_path):
+    notes = ["impl=vllm-0.22.0/default", "impl=trtllm-1.3.0rc15/default", "impl=sglang-0.5.10/default"]
+    found, _ = rows(tmp_path / "t.csv", **LATENT | {"heads": 128.0, "latency_us": 8000.0, "notes": notes})
+    alike, unfilled, known = (found["predicted_w"][found["operands"] == o].item() for o in (ALIKE, UNFILLED, ""))
+    assert alike < unfilled < known
+    answer = validate_power(tmp_path / "t.csv")
+    assert {(kind["operands"], kind["n"]) for kind in answer["kinds"]} == {(ALIKE, 1), (UNFILLED, 1), ("", 1)}
+    assert "1 decode read keys and values that nobody wrote" in answer["note"]
+    assert "1 module ran with one number" in answer["note"]
