@@ -49,5 +49,6 @@ def without_replaced(workload: Workload, room: Room) -> Workload:
 
 
 def _left(operator: Operator, room: Room) -> Operator:
-    left = tuple(one for one in operator.candidates if not room.replaces(one.kernel))
-    return operator if len(left) in (0, len(operator.candidates)) else replace(operator, candidates=left)
+    """An operator without them; as it is where one of its forms, which others are chosen with, would have none left."""
+    left = replace(operator, candidates=tuple(one for one in operator.candidates if not room.replaces(one.kernel)))
+    return left if left.forms == operator.forms else operator

@@ -12,14 +12,16 @@ import pytest
 
 from benchmarks.scaling import cheapest
 from dse.evaluate import by_workload, own_kernels, space_program
+from dse.evaluate.fastest import EQUAL
 from dse.evaluate.groups import Groups
 from dse.evaluate.infeasibility import Reasons
 from dse.evaluate.platform import CUDA, PLATFORMS, platform_of_device, traced_for
 from dse.evaluate.space_program import Evaluator
-from dse.grid.shard import Shard, SpaceEvaluator
+from dse.grid.shard import Shard, SpaceEvaluator, shards
 from dse.space import designs
 from dse.space.space import Space, space_from_mapping
 from tests.conftest import SMALL
+from tests.grid.trivial import trivial
 
 
 @pytest.fixture
@@ -78,6 +80,35 @@ def test_a_sweep_by_kernels_has_the_front_of_the_other_program(tmp_path: Path, m
             np.testing.assert_allclose(mine[name], values, rtol=4e-6, err_msg=name)
     for name in their_designs.select_dtypes("number"):
         np.testing.assert_allclose(my_designs[name], their_designs[name], rtol=1e-5, atol=1e-9, err_msg=name)
+
+
+TIE = EQUAL
+"""Share by which two programs' objectives may differ: within it candidates tie, and rounding chooses among them."""
+
+
+def only_ties(costs: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """Whether each design of a front (designs, objectives) is equalled by one of another front, but for a tie."""
+    return np.array([(others <= row * (1 + TIE)).all(axis=1).any() for row in costs])
+
+
+def test_a_whole_front_is_the_other_programs_but_for_ties(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    objectives = [{"value": x, "goal": "min"} for x in ("gemm.time_ms", "gemm.energy_j", "die_mm2")]
+    space = trivial(20_000, tmp_path, objectives=objectives)
+    monkeypatch.setattr(by_workload, "MOST_DESIGNS", 0)
+    quick, fronts = PLATFORMS["cpu"].quick, []
+    for kernels in ("interpreted", "xla"):
+        here = replace(CUDA, kernels=kernels, options=quick, quick=quick, kernel_block=4096, chunk=4096)
+        monkeypatch.setitem(PLATFORMS, "cpu", here)
+        evaluator = SpaceEvaluator(space, reduced=True)
+        found = [evaluator.shard(shard, False).accumulator for shard in shards(space.size, evaluator.chunk_size)]
+        for other in found[1:]:
+            found[0].merge(other)
+        fronts.append(found[0].front.members)
+    (mine, my_costs), (theirs, their_costs) = fronts
+    assert only_ties(my_costs, their_costs).all() and only_ties(their_costs, my_costs).all()
+    _, my_places, their_places = np.intersect1d(mine, theirs, return_indices=True)
+    assert len(my_places) > 0
+    np.testing.assert_allclose(my_costs[my_places], their_costs[their_places], rtol=TIE)
 
 
 def test_where_they_do_not_lower_the_other_program_runs_and_it_is_said_once(

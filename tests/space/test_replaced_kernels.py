@@ -1,17 +1,22 @@
 """Kernels that are left out run on no design: by the rule that every design decides with, and where rooms differ."""
 
 import itertools
+from dataclasses import replace
 from pathlib import Path
 
 import jax
 import numpy as np
 import pytest
 
+from dse.evaluate.infeasibility import Reasons
+from dse.evaluate.space_program import Evaluator
 from dse.hardware.gpu import Gpu
 from dse.space import workloads
-from dse.space.replaced_kernels import Room
+from dse.space.replaced_kernels import Room, without_replaced
 from dse.space.space import Space, load_space, space_from_mapping
 from dse.timing.tensor_core import supported
+from dse.workload.kernel import Interval, Kernel
+from dse.workload.operator import Candidate, Operator
 from dse.workload.workload import Workload
 
 SPACES = sorted((Path(__file__).parents[2] / "spaces").glob("*.toml"))
@@ -95,3 +100,44 @@ def test_a_kernel_without_a_better_one_is_never_replaced(small):
     workload: Workload = space_from_mapping(small, "here", "small").workloads[0]
     kernels = [c.kernel for o in workload.operators for c in o.candidates]
     assert [room.replaces(k) for k in kernels] == [k.unless_kib > 0 or k.unless_warpgroup_kib > 0 for k in kernels]
+
+
+def candidate(label: str, form: str = "", **needs: float) -> Candidate:
+    return Candidate(label, Kernel(Interval(), Interval(), Interval(), **needs), form)
+
+
+@pytest.mark.parametrize(
+    ("made", "left"),
+    [
+        ([candidate("one", "apart"), candidate("two", "both", unless_kib=8.0)], ["one", "two"]),
+        ([candidate("one"), candidate("two", unless_kib=8.0)], ["one"]),
+        ([candidate("one", unless_kib=8.0), candidate("two", unless_warpgroup_kib=8.0)], ["one", "two"]),
+        ([candidate("one"), candidate("two", unless_kib=75.1), candidate("three", unless_kib=75.0)], ["one", "two"]),
+    ],
+)
+def test_every_form_of_an_operator_keeps_its_kernels(made, left, small):
+    whole = replace(
+        space_from_mapping(small, "here", "small").workloads[0], operators=(Operator("x", "x", tuple(made)),)
+    )
+    found = without_replaced(whole, Room(100.0, 100.0)).operators[0]
+    assert [one.label for one in found.candidates] == left
+
+
+@pytest.mark.slow
+def test_the_best_times_are_those_of_all_candidates(everything):
+    path = next(p for p in SPACES if p.stem == "h100_tensor_core")
+    found, expected = (
+        Evaluator(space, Reasons(space))(ends_and_more(space, 500)) for space in (load_space(path), everything(path))
+    )
+    np.testing.assert_array_equal(found["code"], expected["code"])
+    for name in ("prefill.time_ms", "decode.time_ms"):
+        np.testing.assert_allclose(found[name], expected[name], rtol=1e-6, err_msg=name)
+
+
+def ends_and_more(space: Space, more: int) -> dict[str, np.ndarray]:
+    """Every combination of the axes' ends, and ``more`` designs drawn at random."""
+    ends = np.array(list(itertools.product(*([0, len(axis) - 1] for axis in space.axes)))).T
+    draw = np.random.default_rng(0)
+    places = np.hstack([ends, [draw.integers(len(axis), size=more) for axis in space.axes]])
+    axes = {axis.name: np.asarray(axis.numbers)[p] for axis, p in zip(space.axes, places, strict=True)}
+    return workloads.with_links(space.base.numbers(), space.links, axes)
