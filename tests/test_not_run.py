@@ -27,7 +27,7 @@ def test_a_run_says_what_it_left_out(workers):
     run = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True, check=False)
     (said,) = (text for text in run.stdout.splitlines() if text.startswith("not run: "))
     assert "GPU_DSE_SCALE_MODEL" in said
-    assert said.endswith("; 3 slow ones: pytest -m slow")
+    assert said.endswith("; 4 slow ones: pytest -m slow")
 
 
 def test_every_case_named_slow_exists():
