@@ -22,7 +22,6 @@ from dse.space.space import Space, space_from_mapping
 from tests.conftest import SMALL
 from tests.grid.trivial import trivial
 
-
 TIE = 1e-6
 """Share by which two programs' objectives may differ where both choose the same candidate: a few roundings of 6e-8."""
 
