@@ -20,10 +20,8 @@ from dse.grid.shard import Shard, SpaceEvaluator, shards
 from dse.space import designs
 from dse.space.space import Space, space_from_mapping
 from tests.conftest import SMALL
+from tests.grid.fronts import TIE, only_ties
 from tests.grid.trivial import trivial
-
-TIE = 1e-6
-"""Share by which two programs' objectives may differ where both choose the same candidate: a few roundings of 6e-8."""
 
 
 @pytest.fixture
@@ -82,11 +80,6 @@ def test_a_sweep_by_kernels_has_the_front_of_the_other_program(tmp_path: Path, m
             np.testing.assert_allclose(mine[name], values, rtol=TIE, err_msg=name)
     for name in their_designs.select_dtypes("number"):
         np.testing.assert_allclose(my_designs[name], their_designs[name], rtol=1e-5, atol=1e-9, err_msg=name)
-
-
-def only_ties(costs: np.ndarray, others: np.ndarray) -> np.ndarray:
-    """Whether each design of a front (designs, objectives) is equalled by one of another front, but for a tie."""
-    return np.array([(others <= row * (1 + TIE)).all(axis=1).any() for row in costs])
 
 
 def test_a_whole_front_is_the_other_programs_but_for_ties(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

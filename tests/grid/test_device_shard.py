@@ -16,6 +16,7 @@ from dse.grid.device_shard import DeviceShards
 from dse.grid.shard import Shard, SpaceEvaluator
 from dse.grid.sweep import sweep
 from dse.space.space import Space, space_from_mapping
+from tests.grid.fronts import TIE, only_ties
 from tests.grid.trivial import trivial
 
 SIZE, CHUNK, PORTION = 30_000, 512, 4000
@@ -36,6 +37,17 @@ def same(one: Accumulator, other: Accumulator) -> None:
     for name, values in one.arrays().items():
         if name != "reasons":
             np.testing.assert_array_equal(values, theirs[name], name)
+    assert one.reasons == other.reasons
+
+
+def alike(one: Accumulator, other: Accumulator) -> None:
+    """Assert that accumulators of two programs, which may round apart, hold the same: of the front all but ties."""
+    mine, theirs = one.arrays(), other.arrays()
+    assert mine.keys() == theirs.keys()
+    for name in mine.keys() - {"reasons", "front", "costs"}:
+        np.testing.assert_allclose(mine[name], theirs[name], rtol=TIE, err_msg=name)
+    (_, my_costs), (_, their_costs) = one.front.members, other.front.members
+    assert only_ties(my_costs, their_costs).all() and only_ties(their_costs, my_costs).all()
     assert one.reasons == other.reasons
 
 
@@ -63,7 +75,7 @@ def expected(evaluators: tuple[SpaceEvaluator, SpaceEvaluator]) -> Accumulator:
 
 def test_they_accumulate_what_the_host_does(evaluators: Any, expected: Accumulator, space: Space) -> None:
     ticks: list[int] = []
-    same(whole(evaluators[0], SIZE, ticks.append), expected)
+    alike(whole(evaluators[0], SIZE, ticks.append), expected)
     assert sum(ticks) == SIZE
     reasons = {text.partition(":")[0] for text in expected.reasons}
     assert reasons == {"constraint", "objective"}

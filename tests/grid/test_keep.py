@@ -16,6 +16,7 @@ from dse.grid.accumulator import TOP
 from dse.grid.record import load_result
 from dse.grid.result import SweepResult
 from dse.grid.sweep import sweep
+from tests.grid.fronts import only_ties
 from tests.grid.trivial import trivial, with_chunks
 
 SIZE = 30_000
@@ -43,10 +44,15 @@ def same_rows(one: pd.DataFrame, other: pd.DataFrame) -> None:
 
 def test_the_front_is_that_of_all_designs(both: tuple[SweepResult, SweepResult]) -> None:
     every, front = both
-    pd.testing.assert_frame_equal(front.front, every.front)
+    names = [o.name for o in every.space.objectives]
+    mine, theirs = (
+        front.front[names].to_numpy(),
+        every.front[names].to_numpy(),
+    )  # of two programs, which may round apart
+    assert only_ties(mine, theirs).all() and only_ties(theirs, mine).all()
     points = every.points()
     points = points[points["feasible"]]
-    costs = points[[o.name for o in every.space.objectives]].to_numpy()
+    costs = points[names].to_numpy()
     same_rows(points[pareto_mask(costs)], every.front)
     assert (front.n, front.n_feasible, front.infeasible) == (every.n, every.n_feasible, every.infeasible)
     assert 0 < front.n_feasible < front.n

@@ -154,7 +154,7 @@ def test_a_partly_filled_wave_shows_as_divergence():
 def test_a_calibrated_model_is_shown_by_its_calibration_and_switches():
     model = load_timing_calibration("h100_sxm").model
     assert repr(model).startswith(
-        "Amali(calibrated_on='h100_sxm', 80 % of times within 0.944 to 1.06 times what it says)"
+        "Amali(calibrated_on='h100_sxm', 80 % of times within 0.943 to 1.06 times what it says)"
     )
     assert repr(replace(model, with_launch=False)).endswith(", with_launch=False)")
 

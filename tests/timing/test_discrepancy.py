@@ -107,7 +107,7 @@ def test_attention_is_known_by_its_own_sizes():
     assert found(asked) == pytest.approx(np.exp(0.3), rel=1e-5)
     expected = np.exp(points.at(np.array([[256.0, 1, 8192, 128, 4]]))[0])
     assert found(replace(asked, batch=8, keys=8192)) == pytest.approx(expected, rel=1e-5) and 1.05 < expected < 1.3
-    assert found(replace(asked, window=1024)) == found(replace(asked, kv="fp8")) == 1.0
+    assert found(replace(asked, kv="fp8")) == found(replace(asked, chunk=1024)) == 1.0
     assert points.lines()[2:4] == [
         "points = [ # heads, queries, keys, head_dim, group, weight",
         "  [128, 1, 4096, 128, 4, 0.3000],",
