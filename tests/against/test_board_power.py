@@ -53,6 +53,7 @@ def test_held_out_board_power(experiment, judged):
 @pytest.mark.slow
 @pytest.mark.xfail(strict=True, reason="14.6 % of a fit to several boards, 13.4 of one to an H200's own rows")
 def test_a_compact_fit_to_the_board_s_own_rows_is_beaten(experiment, judged):
+    """Asked for and not reached since several boards share the fit (experiments/006_board_power)."""
     rows, watts, kinds = judged
     own = experiment.judged.baselines(rows)[COMPACT]
     ours, theirs = (experiment.judged.scores(rows, one, kinds["held out"])["mean"] for one in (watts, own))

@@ -1,5 +1,6 @@
 """Programs with kernels of their own: XLA's results, and XLA's program where the kernels cannot be lowered."""
 
+from collections.abc import Iterator
 from contextvars import ContextVar, copy_context
 from dataclasses import replace
 from pathlib import Path
@@ -60,17 +61,23 @@ def test_kernels_give_the_results_of_the_other_program(
         np.testing.assert_allclose(found[name], values, rtol=1e-5 if name.endswith("_ms") else 4e-6, err_msg=name)
 
 
+def of_both_programs(space: Space, monkeypatch: pytest.MonkeyPatch) -> Iterator[SpaceEvaluator]:
+    """A sweep's evaluator by the project's own kernels, interpreted, and one by XLA's program."""
+    monkeypatch.setattr(by_workload, "MOST_DESIGNS", 0)
+    quick = PLATFORMS["cpu"].quick
+    for kernels in ("interpreted", "xla"):
+        here = replace(CUDA, kernels=kernels, options=quick, quick=quick, kernel_block=4096, chunk=4096)
+        monkeypatch.setitem(PLATFORMS, "cpu", here)
+        yield SpaceEvaluator(space, reduced=True)
+
+
 def test_a_sweep_by_kernels_has_the_front_of_the_other_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What it reduces is written and no more, so that kernels leave out what objectives do not need."""
     objectives = ["gemm.time_ms", "gemm.energy_j", "die_mm2"]
     content = cheapest(10**4, tmp_path).content | {"objectives": [{"value": x, "goal": "min"} for x in objectives]}
     space = space_from_mapping(content, "here", "cheap", tmp_path)
-    monkeypatch.setattr(by_workload, "MOST_DESIGNS", 0)
-    quick, found = PLATFORMS["cpu"].quick, []
-    for kernels in ("interpreted", "xla"):
-        here = replace(CUDA, kernels=kernels, options=quick, quick=quick, kernel_block=4096, chunk=4096)
-        monkeypatch.setitem(PLATFORMS, "cpu", here)
-        evaluator = SpaceEvaluator(space, reduced=True)
+    found = []
+    for evaluator in of_both_programs(space, monkeypatch):
         accumulator = evaluator.shard(Shard(0, 0, space.size), False).accumulator
         found.append((accumulator.arrays(), evaluator.designs(np.arange(0, space.size, 97)).to_pandas()))
     (mine, my_designs), (theirs, their_designs) = found
@@ -85,12 +92,8 @@ def test_a_sweep_by_kernels_has_the_front_of_the_other_program(tmp_path: Path, m
 def test_a_whole_front_is_the_other_programs_but_for_ties(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     objectives = [{"value": x, "goal": "min"} for x in ("gemm.time_ms", "gemm.energy_j", "die_mm2")]
     space = trivial(20_000, tmp_path, objectives=objectives)
-    monkeypatch.setattr(by_workload, "MOST_DESIGNS", 0)
-    quick, fronts = PLATFORMS["cpu"].quick, []
-    for kernels in ("interpreted", "xla"):
-        here = replace(CUDA, kernels=kernels, options=quick, quick=quick, kernel_block=4096, chunk=4096)
-        monkeypatch.setitem(PLATFORMS, "cpu", here)
-        evaluator = SpaceEvaluator(space, reduced=True)
+    fronts = []
+    for evaluator in of_both_programs(space, monkeypatch):
         found = [evaluator.shard(shard, False).accumulator for shard in shards(space.size, evaluator.chunk_size)]
         for other in found[1:]:
             found[0].merge(other)

@@ -45,10 +45,7 @@ def same_rows(one: pd.DataFrame, other: pd.DataFrame) -> None:
 def test_the_front_is_that_of_all_designs(both: tuple[SweepResult, SweepResult]) -> None:
     every, front = both
     names = [o.name for o in every.space.objectives]
-    mine, theirs = (
-        front.front[names].to_numpy(),
-        every.front[names].to_numpy(),
-    )  # of two programs, which may round apart
+    mine, theirs = (one.front[names].to_numpy() for one in (front, every))  # of two programs, which may round apart
     assert only_ties(mine, theirs).all() and only_ties(theirs, mine).all()
     points = every.points()
     points = points[points["feasible"]]

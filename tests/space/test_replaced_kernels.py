@@ -12,7 +12,8 @@ from dse.evaluate.infeasibility import Reasons
 from dse.evaluate.space_program import Evaluator
 from dse.hardware.gpu import Gpu
 from dse.space import workloads
-from dse.space.replaced_kernels import Room, without_replaced
+from dse.space.links import with_links
+from dse.space.replaced_kernels import Room, room_of, without_replaced
 from dse.space.space import Space, load_space, space_from_mapping
 from dse.timing.tensor_core import supported
 from dse.workload.kernel import Interval, Kernel
@@ -40,7 +41,7 @@ def at_the_ends(space: Space) -> Gpu:
     ends = list(itertools.product(*((min(axis.numbers), max(axis.numbers)) for axis in space.axes)))
     draw = np.random.default_rng(0).permutation(len(ends))[:512]
     columns = {axis.name: np.array(ends)[draw, i] for i, axis in enumerate(space.axes)}
-    numbers = {**space.base.numbers(), **workloads.with_links(space.base.numbers(), space.links, columns)}
+    numbers = {**space.base.numbers(), **with_links(space.base.numbers(), space.links, columns)}
     both = {k: np.append(np.broadcast_to(x, len(draw)), space.base.numbers()[k]) for k, x in numbers.items()}
     return Gpu.from_attributes({k: np.asarray(x, np.float32) for k, x in both.items()})
 
@@ -91,7 +92,7 @@ def test_a_base_outside_of_its_axes_counts(small):
     """Constraints compare with it."""
     content = small | {"base": "a100_sxm_80gb", "axes": {"shared_memory_kib": [228, 256]}, "links": {}}
     space = space_from_mapping(content, "here", "small")
-    room = workloads.room_of(space.base.numbers(), space.axes, space.links)
+    room = room_of(space.base.numbers(), space.axes, space.links)
     assert room == Room(164 - 1, 0.0)
 
 
@@ -140,4 +141,4 @@ def ends_and_more(space: Space, more: int) -> dict[str, np.ndarray]:
     draw = np.random.default_rng(0)
     places = np.hstack([ends, [draw.integers(len(axis), size=more) for axis in space.axes]])
     axes = {axis.name: np.asarray(axis.numbers)[p] for axis, p in zip(space.axes, places, strict=True)}
-    return workloads.with_links(space.base.numbers(), space.links, axes)
+    return with_links(space.base.numbers(), space.links, axes)
