@@ -15,8 +15,14 @@ from dse.workload.networks.configuration.double_layers import double_layers
 from dse.workload.networks.configuration.encoders import configured_encoder, left_out
 from dse.workload.networks.configuration.half_layers import half_layers
 from dse.workload.networks.configuration.mlps import mlp_of, with_experts
-from dse.workload.networks.configuration.model_types import ModelType, find_model_type, model_types, with_defaults
-from dse.workload.networks.configuration.values import SPELLINGS, Config, whole
+from dse.workload.networks.configuration.model_types import (
+    ModelType,
+    find_model_type,
+    model_types,
+    type_of_class,
+    with_defaults,
+)
+from dse.workload.networks.configuration.values import SPELLINGS, Config, refuse_unclear, whole
 from dse.workload.networks.layers import PARALLEL, PRE, Layer
 from dse.workload.networks.network import Network
 
@@ -56,14 +62,23 @@ _UNSUPPORTED = {
     "shared_expert_intermediate_size": ("shared_expert_intermediate_size",),
     "shared_intermediate_size": ("shared_intermediate_size", *_OF_BLOCKS),
     "moe_latent_size": ("nemotron_h",),
+    "use_cla": (),
+    "sparse_config": (),
+    "residual_moe": (),
+    "parallel_attn_mlp_res": (),
+    "draft_vocab_size": (),
+    "medusa_num_heads": (),
 }
 """Keys of architectures that are read of some model types alone, told by their attention, their kinds of layers, what
 every token passes, or their name; of others, whose kernels are not described here, they are refused."""
 
+_NEEDED = ("use_mla", "multi_query_attention")
+"""Keys of what some model types do without where they are false: they then attend in another way."""
+
 MOST_LAYERS = 10_000
 """Layers that a configuration may state: each is looked at by itself."""
 
-_TEXT = ("text_config", "llm_config")
+_TEXT = ("text_config", "llm_config", "language_config")
 """Keys of the part of a configuration that describes its language model."""
 
 _TIED = ("tie_word_embeddings", "tie_embedding")
@@ -96,19 +111,44 @@ def config_network(path: Path) -> Network:
     """
     whole_file = read_config(path)
     config = text_config(whole_file, path)
-    kind = find_model_type(_type_name(config, whole_file), path)
+    kind = _model_type(config, whole_file, path)
+    refuse_unclear(config, path)
     _refuse_uncovered(config, kind, path)
-    network = _network(with_defaults(config, kind, path), kind, path)
+    is_part = not whole_file.keys().isdisjoint(_TEXT)
+    network = _network(with_defaults(config, kind, path, is_part), kind, path)
     encoder = configured_encoder(whole_file, network.hidden, path)
     return replace(network, title=network.title + left_out(whole_file, encoder), encoder=encoder)
 
 
-def _type_name(config: Config, whole_file: Config) -> str:
-    """The model type of a language model: its own, else that of the whole, whose part it is; Llama's where none is."""
+def _model_type(config: Config, whole_file: Config, path: Path) -> ModelType:
+    """The model type of a language model: its own, else that of the whole, whose part it is, else of the class that the
+    file names; Llama's where none is named. Raises InputError where it is not covered."""
     if config.get("model_type"):
-        return str(config["model_type"]).lower()
-    of_whole = str(whole_file.get("model_type") or "llama").lower()
-    return f"{of_whole}_text" if f"{of_whole}_text" in model_types() else of_whole
+        return find_model_type(str(config["model_type"]).lower(), path)
+    if whole_file.get("model_type"):
+        of_whole = str(whole_file["model_type"]).lower()
+        return find_model_type(f"{of_whole}_text" if f"{of_whole}_text" in model_types() else of_whole, path)
+    named = config.get("architectures") or whole_file.get("architectures")
+    if named:
+        return type_of_class(named, path)
+    _refuse_other_file(config, path)
+    return find_model_type("llama", path)
+
+
+_OTHER_FILES = {
+    ("dim", "n_layers"): "the publisher's own params.json",
+    ("peft_type",): "an adapter's adapter_config.json",
+    ("_class_name",): "a file of diffusers",
+    ("_diffusers_version",): "a file of diffusers",
+}
+"""Keys of files that stand where a config.json is expected -> what these files are."""
+
+
+def _refuse_other_file(config: Config, path: Path) -> None:
+    """Raise InputError where a file without model type is one of another kind, by its keys."""
+    for keys, what in _OTHER_FILES.items():
+        if all(key in config for key in keys):
+            raise InputError(f"{path}: is {what}, by its key {keys[0]!r}; give the config.json of the whole network")
 
 
 def text_config(config: Config, path: Path) -> Config:
@@ -131,6 +171,9 @@ def _refuse_uncovered(config: Config, kind: ModelType, path: Path) -> None:
                 f"{path}: {key} = {config[key]!r}: this architecture is not covered with model_type = {kind.name!r}; "
                 "docs/workloads.md lists the kinds of layers that are read, and of which model types"
             )
+    for key in _NEEDED:
+        if config.get(key) is False:
+            raise InputError(f"{path}: {key} = False: this architecture is not covered with model_type = {kind.name!r}")
     attended = config.get(OF_LIST)
     all_tokens = isinstance(attended, list) and all(layer == 1 for layer in attended)
     if attended and not all_tokens and kind.name not in STATES:

@@ -55,6 +55,12 @@ GROUPS = {
 }
 """Bits and kind of weights, bits of activations of a ``config_groups`` -> the pair of types."""
 
+WEIGHTS_ALONE = ("awq", "awq_marlin", "gptq", "gptq_marlin", "auto-round", "intel/auto-round")
+"""Methods that leave activations as they are."""
+
+CACHES: dict[str, dict[str, str]] = {"": {}, "NONE": {}, "AUTO": {}, "FP8": {"kv": "fp8"}}
+"""Types of a cache, as ModelOpt writes them -> the settings that say the same."""
+
 WIDE = {"float16": "fp16", "float32": "fp32"}
 """Types of a checkpoint that is not quantised, where they are not bf16."""
 
@@ -95,31 +101,43 @@ def _method(said: Config, key: str) -> str:
     method = said.get("quant_algo") or said.get("quant_method") or key
     layers = said.get("quantized_layers")
     if isinstance(layers, dict):
-        method = f"{method} of {', '.join(sorted({str(layer.get('quant_algo')) for layer in layers.values()}))}"
+        method = f"{method} of {', '.join(sorted({str(_part(layer, 'quant_algo')) for layer in layers.values()}))}"
+    cache = _cache(said)
+    method = f"{method} with a cache of {cache}" if cache not in CACHES else method
     return f"{method} of {said['bits']} bits" if "bits" in said else str(method)
 
 
+def _part(said: Any, key: str) -> Any:
+    """What an object says of a key; nothing where it is none."""
+    return said.get(key) if isinstance(said, dict) else None
+
+
+def _cache(said: Config) -> str:
+    """The type of the cache as ModelOpt writes it, "" where it is not quantised, else what is said of it."""
+    cache = said.get("kv_cache_quant_algo") or said.get("kv_cache_scheme") or ""
+    eight = (_part(cache, "num_bits"), _part(cache, "type")) == (8, "float")
+    return "FP8" if eight else str(cache).upper()
+
+
 def _settings(said: Config) -> dict[str, str]:
-    """The settings that say the same; none where it is not known which pair of types is meant."""
-    pair = _pair(said)
-    if pair is None:
-        return {}
-    cache = said.get("kv_cache_quant_algo") or said.get("kv_cache_scheme")
-    eight = cache == "FP8" or (isinstance(cache, dict) and (cache.get("num_bits"), cache.get("type")) == (8, "float"))
-    return {"dtype": pair} | ({"kv": "fp8"} if eight else {})
+    """The settings that say the same; none where it is not known which types are meant."""
+    pair, cache = _pair(said), _cache(said)
+    return {} if pair is None or cache not in CACHES else {"dtype": pair} | CACHES[cache]
 
 
 def _pair(said: Config) -> str | None:
     method, algorithm = str(said.get("quant_method", "")).lower(), said.get("quant_algo")
     if algorithm:
         return ALGORITHMS.get(str(algorithm))
+    if method == "fbgemm_fp8":
+        return "fp8"
     if method == "fp8":
         blocks = said.get("weight_block_size")
         if blocks:
             return "fp8_block" if blocks == [128, 128] else None
         return "fp8_static" if said.get("activation_scheme") == "static" else "fp8"
-    if method in ("awq", "gptq"):
-        return {4: "w4a16", 8: "w8a16"}.get(said.get("bits") or said.get("w_bit") or 0)
+    if method in WEIGHTS_ALONE:
+        return {"4": "w4a16", "8": "w8a16"}.get(str(said.get("bits") or said.get("w_bit")))
     return "w4a16_mxfp4" if method == "mxfp4" else _of_groups(said)
 
 
@@ -131,7 +149,12 @@ def _of_groups(said: Config) -> str | None:
 
 
 def _of_group(group: Any) -> str | None:
-    weights, inputs = (group.get(key) or {} for key in ("weights", "input_activations"))
-    if weights.get("strategy") == "block":
-        return "fp8_block"
-    return GROUPS.get((weights.get("num_bits"), weights.get("type"), inputs.get("num_bits")))
+    """The pair of types of a group; none where its blocks are others than those that kernels have."""
+    weights, inputs = _part(group, "weights"), _part(group, "input_activations")
+    said = _part(weights, "num_bits"), _part(weights, "type"), _part(inputs, "num_bits")
+    pair = next((pair for bits, pair in GROUPS.items() if bits == said), None)
+    if pair == "nvfp4":
+        return pair if _part(weights, "group_size") in (None, 16) else None
+    if _part(weights, "strategy") == "block":
+        return "fp8_block" if pair == "fp8" and _part(weights, "block_structure") in (None, [128, 128]) else None
+    return "fp8_static" if pair == "fp8" and _part(inputs, "dynamic") is False else pair

@@ -80,6 +80,25 @@ def test_a_hugging_face_config_is_the_shipped_network(tmp_path):
         ({"sliding_window": 4096, "layer_types": ["full_attention"] * 32}, {"window": 0}),
         ({"sliding_window": 4096, "layer_types": ["sliding_attention"] * 32}, {"window": 4096}),
         ({"decoder_sparse_step": 1, "mlp_only_layers": []}, {"experts": 1}),
+        ({"model_type": None, "architectures": ["Qwen3ForCausalLM"]}, {"qk_norm": "head"}),
+        ({"model_type": None, "architectures": ["GPTNeoXForCausalLM"]}, {"gated": False, "norm": "layernorm"}),
+        # GLM-4-9B
+        (
+            {
+                "model_type": "chatglm",
+                "num_hidden_layers": None,
+                "num_layers": 40,
+                "intermediate_size": None,
+                "ffn_hidden_size": 13696,
+                "num_key_value_heads": None,
+                "multi_query_attention": True,
+                "multi_query_group_num": 2,
+                "kv_channels": 128,
+                "vocab_size": None,
+                "padded_vocab_size": 151552,
+            },
+            {"layers": 40, "ffn": 13696, "kv_heads": 2, "head_dim": 128, "vocab": 151552},
+        ),
     ],
 )
 def test_spellings_and_defaults_of_configurations(tmp_path, changes, expected):
@@ -122,6 +141,16 @@ def test_spellings_and_defaults_of_configurations(tmp_path, changes, expected):
             "hidden_size = 4096 is no multiple of n_head = 33; give head_dim",
         ),
         ({"head_dim": 0}, "head_dim = 0 is not accepted; give a whole number from 1"),
+        ({"tie_word_embeddings": "false"}, "tie_word_embeddings = 'false' is not accepted; give true or false"),
+        ({"model_type": "hunyuan_v1_moe", "use_cla": True}, "use_cla = True: this architecture is not covered"),
+        ({"model_type": "minicpm", "sparse_config": {"topk": 64}}, "sparse_config = .*: this architecture"),
+        ({"draft_vocab_size": 32000}, "draft_vocab_size = 32000: this architecture is not covered"),
+        (DEEPSEEK_V3 | {"model_type": "deepseek_v2", "use_mla": False}, "use_mla = False: this architecture"),
+        ({"model_type": "chatglm", "multi_query_attention": False}, "multi_query_attention = False: this architecture"),
+        ({"model_type": None, "architectures": ["Grok1ForCausalLM"]}, "model_type is missing, and architectures = .*"),
+        ({"model_type": None, "architectures": {"a": 1}}, "model_type is missing, and architectures = .*"),
+        ({"model_type": None, "peft_type": "LORA"}, "is an adapter's adapter_config.json, by its key 'peft_type'"),
+        ({"model_type": None, "dim": 4096, "n_layers": 32}, "is the publisher's own params.json, by its key 'dim'"),
         ({"layer_types": 5}, "layer_types = 5 is not accepted; give a list of texts"),
         ({"layer_types": [["full_attention"]]}, "layer_types = .* is not accepted; give a list of texts"),
         (
@@ -133,6 +162,76 @@ def test_spellings_and_defaults_of_configurations(tmp_path, changes, expected):
 def test_configurations_that_are_not_covered_are_refused(tmp_path, changes, sentence):
     with pytest.raises(InputError, match=sentence):
         load_network(str(config(tmp_path, **changes)))
+
+
+@pytest.mark.parametrize(
+    ("whole", "published_1e9"),
+    [
+        # llava-1.5-7b, llava-v1.6-mistral-7b, paligemma-3b and Qwen2-Audio-7B leave out what their classes have.
+        ({"model_type": "llava", "text_config": {"model_type": "llama", "vocab_size": 32064}}, 6.74),
+        (
+            {
+                "model_type": "llava_next",
+                "text_config": {
+                    "model_type": "mistral",
+                    "intermediate_size": 14336,
+                    "num_key_value_heads": 8,
+                    "sliding_window": None,
+                    "vocab_size": 32064,
+                },
+            },
+            7.24,
+        ),
+        (
+            {
+                "model_type": "paligemma",
+                "text_config": {
+                    "model_type": "gemma",
+                    "hidden_size": 2048,
+                    "intermediate_size": 16384,
+                    "num_attention_heads": 8,
+                    "num_hidden_layers": 18,
+                    "num_key_value_heads": 1,
+                    "vocab_size": 257216,
+                },
+            },
+            2.51,
+        ),
+        (
+            {
+                "model_type": "qwen2_audio",
+                "text_config": {"model_type": "qwen2", "intermediate_size": 11008, "vocab_size": 156032},
+            },
+            7.75,
+        ),
+    ],
+)
+def test_sizes_that_a_part_leaves_out_are_those_of_its_class(tmp_path, whole, published_1e9):
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps(whole))
+    assert load_network(str(path)).parameters / 1e9 == pytest.approx(published_1e9, rel=0.01)
+
+
+def test_a_file_of_its_own_states_its_sizes(tmp_path):
+    with pytest.raises(InputError, match="hidden_size or n_embd or d_model is missing"):
+        load_network(str(config(tmp_path, hidden_size=None, hiden_size=4096)))
+
+
+def test_a_language_config_is_the_language_model(tmp_path):
+    text = DEEPSEEK_V3 | {"model_type": "deepseek_v2"}
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps({"model_type": "deepseek_vl_v2", "language_config": text}))
+    assert load_network(str(path)).parameters == networks()["deepseek_v3"].parameters
+
+
+def test_layers_without_positions_stand_beside_their_types(tmp_path):
+    smollm3 = {
+        "model_type": "smollm3",
+        "layer_types": ["full_attention"] * 32,
+        "no_rope_layers": [1, 1, 1, 0] * 8,
+    }
+    found = load_network(str(config(tmp_path, **smollm3)))
+    assert [(layer.attention.rotary, count) for layer, count in found.layers] == [(True, 24), (False, 8)]
 
 
 def test_a_configuration_of_latent_attention_is_the_shipped_network(tmp_path):

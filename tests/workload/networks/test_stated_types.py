@@ -7,6 +7,8 @@ from dse.workload.networks.stated_types import types_of_file, types_of_name, wid
 from tests.workload.networks.configurations import config
 
 BLOCKS = {"quant_method": "fp8", "weight_block_size": [128, 128]}
+EIGHT = {"num_bits": 8, "type": "float", "dynamic": True}
+FOUR = {"num_bits": 4, "type": "float", "group_size": 16}
 GROUP = {"weights": {"num_bits": 4, "type": "int"}, "input_activations": None}
 
 
@@ -27,6 +29,32 @@ GROUP = {"weights": {"num_bits": 4, "type": "int"}, "input_activations": None}
         ),
         ({"quant_method": "compressed-tensors"}, "compressed-tensors", {}),
         ({"quant_method": "bitsandbytes"}, "bitsandbytes", {}),
+        ({"quant_method": "fbgemm_fp8"}, "fbgemm_fp8", {"dtype": "fp8"}),
+        ({"quant_method": "auto-round", "bits": 4}, "auto-round of 4 bits", {"dtype": "w4a16"}),
+        ({"quant_method": "gptq", "bits": {"a": 1}}, "gptq of {'a': 1} bits", {}),
+        ({"config_groups": {"a": {"weights": EIGHT, "input_activations": EIGHT}}}, "KEY", {"dtype": "fp8"}),
+        (
+            {"config_groups": {"a": {"weights": EIGHT, "input_activations": EIGHT | {"dynamic": False}}}},
+            "KEY",
+            {"dtype": "fp8_static"},
+        ),
+        ({"config_groups": {"a": {"weights": FOUR, "input_activations": FOUR}}}, "KEY", {"dtype": "nvfp4"}),
+        ({"config_groups": {"a": {"weights": FOUR | {"group_size": 32}, "input_activations": FOUR}}}, "KEY", {}),
+        (
+            {
+                "config_groups": {
+                    "a": {
+                        "weights": EIGHT | {"strategy": "block", "block_structure": [64, 64]},
+                        "input_activations": EIGHT,
+                    }
+                }
+            },
+            "KEY",
+            {},
+        ),
+        ({"config_groups": {"a": None, "b": {"weights": "x"}}}, "KEY", {}),
+        ({"quant_algo": "MIXED_PRECISION", "quantized_layers": {"a": None}}, "MIXED_PRECISION of None", {}),
+        ({"quant_algo": "FP8", "kv_cache_quant_algo": "NVFP4"}, "FP8 with a cache of NVFP4", {}),
         (
             {"quant_method": "modelopt", "quant_algo": "NVFP4", "kv_cache_scheme": {"num_bits": 8, "type": "float"}},
             "NVFP4",
@@ -37,9 +65,9 @@ GROUP = {"weights": {"num_bits": 4, "type": "int"}, "input_activations": None}
 @pytest.mark.parametrize("key", ["quantization_config", "compression_config"])
 def test_what_is_said_becomes_settings(tmp_path, key, said, method, settings):
     found = types_of_file(config(tmp_path, **{key: said}))
-    assert (found.method, found.settings) == (method, settings)
+    assert (found.method, found.settings) == (key if method == "KEY" else method, settings)
     within = types_of_file(config(tmp_path, text_config={key: said}))
-    assert (within.method, within.settings) == (method, settings)
+    assert (within.method.removeprefix("text_config: "), within.settings) == (found.method, settings)
 
 
 def test_experts_of_four_bits_decide_the_types_of_all_weights(tmp_path):

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from dse.base.errors import InputError
+from dse.base.errors import InputError, shown
 from dse.workload.networks.configuration.model_types import ModelType
 from dse.workload.networks.configuration.values import Config, listed, numbered, whole
 
@@ -66,7 +66,7 @@ def attention_words(config: Config, kind: ModelType, layers: int, path: Path) ->
         words = [STATES.get(kind.name, LINEAR) if word == "linear_attention" else WORDS[word] for word in given]
         if SLIDING in words and not config.get("sliding_window"):
             raise InputError(f"{path}: layer_types has layers that slide over a window, and sliding_window is missing")
-        return words
+        return _without_positions(words, config, kind, path)
     if attends := listed(config, OF_LIST, int, layers, path):
         return [FULL if layer else STATES.get(kind.name, FULL) for layer in attends]
     if named := _named(config, kind, path):
@@ -105,6 +105,8 @@ def _in_turns(config: Config, kind: ModelType, layers: int, path: Path) -> list[
     if kind.layers:
         said = config.get(kind.interval)
         turn = len(said) if isinstance(said, str) else whole(config, (kind.interval,), path, len(kind.layers))
+        if not turn:
+            raise InputError(f"{path}: {kind.interval} = {shown(said)} is not accepted; give the layers of a turn")
         last = 1 + max((i for i, word in enumerate(kind.layers[:-1]) if word == kind.layers[-1]), default=-1)
         words = (*kind.layers[last:-1][:1] * (turn - 1), kind.layers[-1])
         whole_turns = layers - layers % turn if kind.name == "bailing_moe_linear" else layers
@@ -115,6 +117,14 @@ def _in_turns(config: Config, kind: ModelType, layers: int, path: Path) -> list[
     if config.get("max_window_layers") is not None:
         first = whole(config, ("max_window_layers",), path, 0)
     return [FULL if layer < first else SLIDING for layer in range(layers)]
+
+
+def _without_positions(words: list[str], config: Config, kind: ModelType, path: Path) -> list[str]:
+    """The kinds where layers that are not rotated stand beside ``layer_types``, which does not tell them (SmolLM3)."""
+    if UNROTATED not in kind.layers:
+        return words
+    turns = _in_turns(config, kind, len(words), path)
+    return [turn if (word, turn) == (FULL, UNROTATED) else word for word, turn in zip(words, turns, strict=True)]
 
 
 def _without_window(words: list[str], config: Config) -> list[str]:

@@ -9,7 +9,7 @@ from typing import Any
 from dse.base.errors import InputError
 from dse.base.package_tables import read_table
 from dse.workload.networks.configuration.model_types import UNKNOWN
-from dse.workload.networks.configuration.values import SPELLINGS, Config, whole
+from dse.workload.networks.configuration.values import SPELLINGS, Config, numbered, whole
 from dse.workload.networks.encoder import Encoder
 from dse.workload.networks.encoder_attention import EncoderAttention
 from dse.workload.networks.images import BUDGET, CROPS, FIXED, TILES, Images, Sounds
@@ -160,11 +160,11 @@ def encoder_of(given: Config, kind: EncoderType, out: int, path: Path) -> Encode
     ffn = ratio * hidden if ratio else whole(config, OF["ffn"], path)
     dim = whole(config, ("head_dim",), path, hidden // heads)
     mlp = Dense(ffn, kind.gated, kind.activation)
-    patch = whole(config, ("patch_size",), path, 1)
+    patch = whole(config, ("patch_size",), path) if "patch_size" in config else 1
     window = whole(config, ("window_size",), path, 0) // patch
     full = EncoderAttention(heads, dim, kind.rotary, kind.qk_norm)
     windowed = EncoderAttention(heads, dim, kind.rotary, kind.qk_norm, window)
-    depth, all_see = whole(config, OF["layers"], path), len(config.get("fullatt_block_indexes") or [])
+    depth, all_see = whole(config, OF["layers"], path), len(numbered(config, "fullatt_block_indexes", path))
     layers: tuple[tuple[Layer, int], ...] = ((Layer(full, mlp, "", kind.arrangement), depth),)
     if window and all_see < depth:
         parts = ((windowed, "window", depth - all_see), (full, "full", all_see))
@@ -173,7 +173,7 @@ def encoder_of(given: Config, kind: EncoderType, out: int, path: Path) -> Encode
     bare = Encoder(source, hidden, layers, kind.norm, _positions(config, kind, path), kind.pooled, ())
     known = {"merged": bare.merged, "hidden": hidden, "out": out}
     widths = tuple(known[word] if word in known else whole(config, (word,), path) for word in kind.projector)
-    projectors = 1 + len(config.get("deepstack_visual_indexes") or [])
+    projectors = 1 + len(numbered(config, "deepstack_visual_indexes", path))
     return Encoder(source, hidden, layers, kind.norm, bare.positions, kind.pooled, widths, projectors)
 
 

@@ -45,11 +45,11 @@ def with_experts(config: Config, kind: ModelType, layers: int, path: Path) -> li
     end = layers if last_one in (None, -1) else whole(config, ("moe_layer_end_index",), path) + 1
     found = [first <= layer < end and layer not in dense for layer in range(layers)]
     for key in (*EVERY, *FROM_FIRST):
-        if isinstance(config.get(key), list):
+        if config.get(key) and isinstance(config[key], list):
             of_layer = listed(config, key, int, layers, path)
             found = [here and bool(of_layer[layer]) for layer, here in enumerate(found)]
             continue
-        step = whole(config, (key,), path, 1) or 1
+        step = whole(config, (key,), path, 1) or 1 if config.get(key) != [] else 1
         last = step - 1 if key in EVERY else 0
         found = [here and layer % step == last for layer, here in enumerate(found)]
     return found

@@ -7,9 +7,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from dse.base.errors import InputError
+from dse.base.errors import InputError, shown
 from dse.base.package_tables import read_table
 from dse.workload.networks.configuration.values import SPELLINGS, Config
+
+SIZES = "networks/class_sizes.csv"
+"""Sizes of the classes of language models that are parts of others."""
 
 REFUSED = "networks/refused_types.csv"
 """Model types that are not covered, with what keeps them out."""
@@ -56,7 +59,6 @@ def model_types() -> dict[str, ModelType]:
 
 def _from_row(row: dict[str, str]) -> ModelType:
     turns = re.findall(r"(\w+)(?:\*(\d+))?", row["layers"])
-    defaults = dict(pair.split("=") for pair in filter(None, row["defaults"].split(";")))
     return ModelType(
         row["model_type"],
         row["norm"],
@@ -70,8 +72,13 @@ def _from_row(row: dict[str, str]) -> ModelType:
         row["unrotated"],
         row["shared"],
         row["shared_gate"] == "1",
-        {key: value if value == UNKNOWN else _value(value) for key, value in defaults.items()},
+        _settings(row["defaults"]),
     )
+
+
+def _settings(text: str) -> dict[str, Any]:
+    pairs = dict(pair.split("=") for pair in filter(None, text.split(";")))
+    return {key: value if value == UNKNOWN else _value(value) for key, value in pairs.items()}
 
 
 def _value(text: str) -> Any:
@@ -89,10 +96,34 @@ def find_model_type(name: str, path: Path) -> ModelType:
     return model_types()[name]
 
 
-def with_defaults(config: Config, kind: ModelType, path: Path) -> Config:
+def type_of_class(named: Any, path: Path) -> ModelType:
+    """Return the model type whose class a file names in ``architectures`` (LlamaForCausalLM); raises InputError where
+    it is not covered."""
+    first = str(named[0] if isinstance(named, list) and named else named)
+    stem = re.sub(r"For[A-Z].*$|LMHeadModel$|Model$", "", first).lower().replace("_", "")
+    names = {name.replace("_", ""): name for name in reversed(model_types())}
+    known = next((names[word] for word in (stem, f"{stem}text") if word in names), None)
+    if known is None:
+        raise InputError(
+            f"{path}: model_type is missing, and architectures = {shown(named)} is not covered; docs/workloads.md "
+            f"lists {len(model_types())} model types that are. Where it is built as one of these, give that one's"
+        )
+    return model_types()[known]
+
+
+@cache
+def class_sizes() -> dict[str, dict[str, Any]]:
+    """Return the sizes that the class of a model type has, by its name: a file leaves out those of a part."""
+    return {row["model_type"]: _settings(row["sizes"]) for row in read_table(SIZES)}
+
+
+def with_defaults(config: Config, kind: ModelType, path: Path, is_part: bool = False) -> Config:
     """Return a configuration with its class's defaults of what is missing; raises InputError where those are not sure:
-    what such a file means depends on the release that reads it."""
+    what such a file means depends on the release that reads it. Sizes are left out of a part of a file alone."""
     found = dict(config)
+    for key, value in class_sizes().get(kind.name, {}).items() if is_part and config.get("model_type") else ():
+        if not any(spelling in config for spelling in _spellings(key)):
+            found[key] = value
     for key, value in kind.defaults.items():
         named = key.split("|")
         if any(spelling in config for name in named for spelling in _spellings(name)):

@@ -15,9 +15,15 @@ SPELLINGS = {
     "layers": ("num_hidden_layers", "n_layer", "num_layers"),
     "hidden": ("hidden_size", "n_embd", "d_model"),
     "heads": ("num_attention_heads", "n_head"),
-    "vocab": ("vocab_size",),
+    "vocab": ("vocab_size", "padded_vocab_size"),
     "positions": ("max_position_embeddings", "n_positions", "seq_length"),
-    "kv_heads": ("num_key_value_heads", "n_head_kv", "num_kv_heads", "num_attention_groups"),
+    "kv_heads": (
+        "num_key_value_heads",
+        "n_head_kv",
+        "num_kv_heads",
+        "num_attention_groups",
+        "multi_query_group_num",
+    ),
     "experts": ("num_local_experts", "num_experts", "n_routed_experts", "moe_num_experts"),
     "used": (
         "num_experts_per_tok",
@@ -31,6 +37,28 @@ SPELLINGS = {
     "shared": ("n_shared_experts", "num_shared_experts", "num_shared_expert", "moe_num_shared_experts"),
 }
 """Spellings of the same quantity."""
+
+FLAGS = (
+    "tie_word_embeddings",
+    "tie_embedding",
+    "multi_query",
+    "multi_query_attention",
+    "new_decoder_architecture",
+    "use_parallel_residual",
+    "parallel_attn",
+    "use_sliding_window",
+    "use_qk_norm",
+    "qk_layernorm",
+    "attn_output_gate",
+    "attention_k_eq_v",
+    "add_full_attention_sink_bias",
+    "add_swa_attention_sink_bias",
+    "enable_moe_block",
+    "block_auto_adjust_ff_dim",
+    "use_cla",
+    "use_mla",
+)
+"""Keys that say yes or no of what a network is made of."""
 
 
 def whole(config: Config, keys: tuple[str, ...], path: Path, default: int | None = None) -> int:
@@ -51,6 +79,13 @@ def whole(config: Config, keys: tuple[str, ...], path: Path, default: int | None
             f"{path}: {' or '.join(keys)} is missing; add it, as a Hugging Face config.json of a decoder has it"
         )
     return default
+
+
+def refuse_unclear(config: Config, path: Path) -> None:
+    """Raise InputError where a key that says yes or no says another thing: "false" as a text would count as yes."""
+    for key in FLAGS:
+        if config.get(key) not in (None, True, False):
+            raise InputError(f"{path}: {key} = {shown(config[key])} is not accepted; give true or false")
 
 
 def _one(value: Any) -> Any:

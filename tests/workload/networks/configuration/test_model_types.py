@@ -6,7 +6,13 @@ import pytest
 
 from dse.base.errors import InputError
 from dse.base.package_tables import read_table
-from dse.workload.networks.configuration.model_types import REFUSED, find_model_type, model_types, with_defaults
+from dse.workload.networks.configuration.model_types import (
+    REFUSED,
+    class_sizes,
+    find_model_type,
+    model_types,
+    with_defaults,
+)
 from dse.workload.networks.layers import PARALLEL, POST, PRE, SANDWICH
 
 FILE = Path("net.json")
@@ -66,3 +72,7 @@ def test_a_type_that_is_not_covered_is_refused_with_what_keeps_it_out(name, why)
 def test_no_type_is_both_read_and_refused():
     refused = {name for row in read_table(REFUSED) for name in row["model_types"].split(";")}
     assert refused and refused.isdisjoint(model_types())
+
+
+def test_sizes_are_of_types_that_are_read():
+    assert class_sizes() and class_sizes().keys() <= model_types().keys()
