@@ -35,7 +35,7 @@ def test_a_block_computes_what_the_function_does(numbers: tuple[np.ndarray, ...]
     for kernel in range(KERNELS):
         found = block.of_pairs(designs, list(block.rows[kernel]), list(table[:, kernel]))
         for x, y in zip(found, model(a[kernel], b[kernel], c[0], d), strict=True):
-            np.testing.assert_allclose(x, np.broadcast_to(y, DESIGNS), rtol=2e-6)
+            np.testing.assert_allclose(x, np.broadcast_to(y, DESIGNS), rtol=1e-6)
 
 
 def test_a_product_and_its_sum_are_one_instruction_of_a_gpu(numbers: tuple[np.ndarray, ...]) -> None:
