@@ -26,6 +26,7 @@ class Platform:
     kernel_block: int  # ... of which so many together, where kernels are generated
     recorded_block: int  # ... and where they are recorded: steps of a trace are short
     generation: int  # designs of a search that are evaluated together, at most
+    share: int  # ... of which a device takes so many at least, where a machine has several
     rows: int  # measured rows that a call times
     fits: int  # fits of a linear model that run side by side
     long_fits: int | None  # fits of other models that do; None: one after the other, each busy enough
@@ -36,6 +37,10 @@ class Platform:
     kernels: str  # who writes the two stages of generated kernels: xla, pallas, or pallas by plain operations, in tests
     options: Options = field(hash=False)  # how XLA compiles what runs often
     quick: Options | None = field(hash=False)  # ... and what runs for milliseconds
+
+    def sharers(self, designs: int, devices: int) -> int:
+        """Return how many of a machine's devices share out a generation of so many designs."""
+        return max(1, min(devices, designs // self.share))
 
     def chunks_of_call(self, pairs: int) -> int:
         """Return the most pieces of a call whose designs have so many pairs with kernels; 0: a recorded program."""
@@ -49,6 +54,7 @@ CPU = Platform(
     kernel_block=1024,  # with some 200 kernels a temporary array is 0.8 MB, less than a core's L2 cache
     recorded_block=2048,
     generation=512,
+    share=512,  # half of it takes 0.7 of the whole's time (benchmarks/README.md)
     rows=8192,
     fits=64,
     long_fits=None,
@@ -74,6 +80,7 @@ GPU = Platform(
     kernel_block=2**18,
     recorded_block=2**18,
     generation=2**14,
+    share=2**15,  # blocks of 256 for an H100's 132 multiprocessors: fewer designs take as long
     rows=2**16,
     fits=4096,
     long_fits=256,

@@ -37,8 +37,8 @@ class EvaluatedDesigns:
 class BatchModel:
     """The model of a space, called with the numbers of designs; ``expected``: designs in all, if known.
 
-    ``chunk``: designs evaluated together at most, a generation of the platform by default; ``devices``: which evaluate,
-    this process's by default.
+    ``chunk``: designs evaluated together at most, a generation of the platform by default, which devices share out
+    where each gets enough of them; ``devices``: which evaluate, this process's by default.
     """
 
     def __init__(
@@ -51,8 +51,11 @@ class BatchModel:
         self.space = space
         self.reasons = reasons_of(space)
         devices = devices or jax.local_devices()
-        self.generation = chunk or platform_of_device(devices[0]).generation
-        self._evaluator = evaluator_of(space, self.reasons, self.generation, expected, devices=devices)
+        platform = platform_of_device(devices[0])
+        self.generation = chunk or platform.generation
+        sharers = platform.sharers(self.generation, len(devices))
+        self._evaluator = evaluator_of(space, self.reasons, -(-self.generation // sharers), expected, devices=devices)
+        self._sharing = self._evaluator.devices[:sharers]
         self.chunk = self._evaluator.chunk
 
     @property
@@ -63,11 +66,11 @@ class BatchModel:
 
     def trace(self) -> None:
         """Trace the program, the part of :meth:`compile` that Python does."""
-        self._evaluator.trace()
+        self._evaluator.trace(self._sharing)
 
     def compile(self) -> None:
-        """Compile the program ahead of the first batch."""
-        self._evaluator.compile()
+        """Compile the program ahead of the first batch, on each device that takes a part of it."""
+        self._evaluator.compile(self._sharing)
 
     def __call__(self, index: np.ndarray) -> EvaluatedDesigns:
         """Evaluate designs by number; of more than a chunk the devices take chunks in turn."""
