@@ -156,7 +156,7 @@ def passes_of(all_lines: list[Line], start: int, end: int) -> int | None:
     The branch back is taken as long as a comparison of the counter with a number holds, or the loop is left where it
     does not.
     """
-    end = _decided(all_lines, start, end)
+    back, end = end, _decided(all_lines, start, end)
     line = _comparison(all_lines[start:end], all_lines[end].predicate.lstrip("!"))
     if line is None:
         return None
@@ -165,7 +165,8 @@ def passes_of(all_lines: list[Line], start: int, end: int) -> int | None:
     if len(numbers) != 1 or len(registers) != 1:
         return None
     counter, bound = registers[0], int(numbers[0], 16)
-    step, first = _step(all_lines[start:end], counter), _first(all_lines[:start], counter)
+    held = _held(all_lines[start:back], counter)
+    step, first = _step(all_lines[start:end], counter, held), _first(all_lines[:start], held)
     if not step or first is None:
         return None
     passes = -(-(bound - first) // step)
@@ -202,12 +203,22 @@ def _comparison(before: list[Line], predicate: str) -> Line | None:
 _ADDS = ("IADD3", "UIADD3", "VIADD", "IADD", "IMAD")
 
 
-def _step(body: list[Line], counter: str) -> int | None:
-    """Return what a loop adds to its counter in a pass."""
+def _held(body: list[Line], counter: str) -> str:
+    """Return the register that holds a loop's counter between passes: itself, or the one it is moved to after an
+    addition to that one."""
+    for line in body:
+        operands = [x.strip() for x in line.operands.split(",")]
+        if line.opcode in ("MOV", "UMOV") and operands[1:] == [counter] and _step(body, counter, operands[0]):
+            return operands[0]
+    return counter
+
+
+def _step(body: list[Line], counter: str, held: str) -> int | None:
+    """Return what a loop adds to what its counter was ``held`` in, in a pass."""
     steps = []
     for line in body:
         operands = [x.strip() for x in line.operands.split(",")]
-        if line.opcode in _ADDS and operands[0] == counter and counter in [x.split(".")[0] for x in operands[1:]]:
+        if line.opcode in _ADDS and operands[0] == counter and held in [x.split(".")[0] for x in operands[1:]]:
             steps += [int(x, 16) for x in operands[1:] if re.fullmatch(r"-?0x[0-9a-f]+", x)][-1:]
     return sum(steps) if steps else None
 

@@ -105,6 +105,14 @@ def test_a_loop_that_is_left_in_its_middle_counts_by_its_passes() -> None:
     assert not counted and found["FMUL"] == 1
 
 
+def test_a_counter_may_be_added_to_in_another_register_and_moved_back() -> None:
+    add = "IADD3 R30, P1, R30, 0x18, RZ"
+    moved = LEFT.replace(add, "IADD3 R62, P1, R30, 0x18, RZ").replace("U32.AND P0, PT, R30", "U32.AND P0, PT, R62")
+    found, counted = executed(moved.replace("BRA `(.L_x_1) ;", "MOV R30, R62 ;\n        /*0080*/    BRA `(.L_x_1) ;"))
+    assert counted and found["FMUL"] == 36
+    assert not executed(moved)[1]
+
+
 def test_a_loop_whose_predicate_is_a_copy_counts_by_its_passes() -> None:
     copied = NESTED.replace("@UP0 BRA", " @P1 BRA").replace("0x8, UPT ;", "0x8, UPT ;\n" + COPY)
     found, counted = executed(copied)
