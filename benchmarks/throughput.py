@@ -1,9 +1,10 @@
-"""Designs a second of the shipped main space, beside four things a user could write, and beside the machine's limit.
+"""Designs a second of the shipped main space, beside what a user could write, and beside the machine's limit.
 
-Run with ``python -m benchmarks.throughput [--json]`` (three minutes on two quiet cores). All figures come from one run
-and, but for the last, of one task: the time of every kernel candidate on every design, the fastest of each operator,
-the time of each phase. Ours stands beside plain NumPy in cache-sized chunks, a plain ``jit(vmap(vmap))``, a Python loop
-over designs, and numba with everything inlined, on all cores. ``fraction_of_bound``: operations of a pair in our
+Run with ``python -m benchmarks.throughput [--json] [--all]`` (some three minutes of a core, most of them compiling).
+All figures come from one run and, but for the last, of one task: the time of every kernel candidate on every design,
+the fastest of each operator, the time of each phase. Ours stands beside plain NumPy in cache-sized chunks, a plain ``jit(vmap(vmap))`` and a Python loop over designs; ``--all``:
+also beside numba with everything inlined on all cores, which compiles for one to two minutes a workload, and beside
+calls of other sizes and of a smaller function. ``fraction_of_bound``: operations of a pair in our
 program, without those of tables that are computed once (:mod:`dse.evaluate.groups`), a second, of the best loop of
 additions and multiplications of this run. ``operations_per_pair_without_groups``: those of the per-pair function after
 hoisting (:mod:`benchmarks.transcribe`), which the others compute. The task is the published model's, without fitted
@@ -316,24 +317,31 @@ def swept(space: Space) -> float:
     return CORES * evaluator.chunk / fastest(on_all_cores(evaluator, columns), 3)
 
 
-def rates(task: Task) -> dict[str, float]:
-    """Return seconds a design of each implementation of the task, after a check that they agree to 1e-5."""
-    small = {k: v[:LOOP_DESIGNS] for k, v in task.columns.items()}
-    chunk = {k: v[:CHUNK] for k, v in task.columns.items()}
-    mine, vmap, loop = ours(task), naive_vmap(task), with_numba(task)
-    reference = np.asarray(mine(chunk))
-    for name, other in (("vmap", vmap), ("numpy", with_numpy(task, 64)), ("numba", loop)):
-        off = np.max(np.abs(np.asarray(other(small)) / reference[:LOOP_DESIGNS] - 1))
-        if not off < 1e-5:
-            raise SystemExit(f"{task.workload.name}: {name} differs by {off:.1e}")
+def _check(task: Task, name: str, found: Any, expected: np.ndarray) -> None:
+    """End the program where an implementation's times of the first designs differ by more than 1e-5."""
+    off = np.max(np.abs(np.asarray(found)[:LOOP_DESIGNS] / expected[:LOOP_DESIGNS] - 1))
+    if not off < 1e-5:
+        raise SystemExit(f"{task.workload.name}: {name} differs by {off:.1e}")
+
+
+def rates(task: Task, everything: bool) -> dict[str, float]:
+    """Return seconds a design of each implementation of the task; ``everything``: what compiles for long too."""
+    small, few, chunk = ({k: v[:n] for k, v in task.columns.items()} for n in (LOOP_DESIGNS, FEW_DESIGNS, CHUNK))
+    mine, vmap = ours(task), naive_vmap(task)
+    expected = np.asarray(mine(chunk))
+    _check(task, "vmap", vmap(task.columns), expected)  # as many as are timed: it is compiled for each number of them
+    _check(task, "numpy", with_numpy(task, 64)(small), expected)
     seconds = {
         "ours": fastest(on_all_cores(mine, chunk)) / CORES / CHUNK,
-        "numba": fastest(lambda: loop(chunk)) / CHUNK,
-        **{f"vmap_{n}": _of_part(vmap, task, n) for n in VMAP_DESIGNS},
-        "vmap_total": _of_part(naive_vmap(task, total_only=True), task, VMAP_DESIGNS[-1]),
+        "vmap": _of_part(vmap, task, VMAP_DESIGNS[-1]),
         "python": python_loop(task),
     }
-    few = {k: v[:FEW_DESIGNS] for k, v in task.columns.items()}
+    if everything:
+        loop = with_numba(task)
+        _check(task, "numba", loop(small), expected)
+        seconds["numba"] = fastest(lambda: loop(chunk)) / CHUNK
+        seconds |= {f"vmap_{n}": _of_part(vmap, task, n) for n in VMAP_DESIGNS}
+        seconds["vmap_total"] = _of_part(naive_vmap(task, total_only=True), task, VMAP_DESIGNS[-1])
     with np.errstate(divide="ignore", invalid="ignore"):
         programs = [with_numpy(task, n) for n in NUMPY_CHUNKS]
         seconds["numpy"] = min(fastest(partial(program, few), 2) for program in programs) / FEW_DESIGNS
@@ -348,14 +356,15 @@ def _of_part(program: Callable[[Columns], Any], task: Task, count: int) -> float
 
 def main() -> None:
     """Print the figures as a table, or as JSON with --json."""
-    options = parser("throughput", __doc__).parse_args()
+    known = parser("throughput", __doc__)
+    known.add_argument("--all", action="store_true", help="numba too, and other calls of the naive program")
+    options = known.parse_args()
     shipped = load_space(find_space("h100_tensor_core"))
     space = replace(shipped, model=Amali())
     columns = {name: v.astype(np.float32) for name, v in from_the_middle(space, VMAP_DESIGNS[-1]).items()}
     tasks = [Task(space, workload, columns) for workload in space.workloads]
-    each = [rates(task) for task in tasks]
+    each = [rates(task, options.all) for task in tasks]
     seconds = {name: sum(r[name] for r in each) for name in each[0]}
-    seconds["vmap"] = seconds[f"vmap_{VMAP_DESIGNS[-1]}"]
     kernels = sum(w.candidate_count for w in space.workloads)
     at_once = sum(t.script.pair_operations * t.workload.candidate_count for t in tasks)
     operations = sum(t.operations for t in tasks)
