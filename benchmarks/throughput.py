@@ -2,9 +2,10 @@
 
 Run with ``python -m benchmarks.throughput [--json] [--all]`` (some three minutes of a core, most of them compiling).
 All figures come from one run and, but for the last, of one task: the time of every kernel candidate on every design,
-the fastest of each operator, the time of each phase. Ours stands beside plain NumPy in cache-sized chunks, a plain ``jit(vmap(vmap))`` and a Python loop over designs; ``--all``:
-also beside numba with everything inlined on all cores, which compiles for one to two minutes a workload, and beside
-calls of other sizes and of a smaller function. ``fraction_of_bound``: operations of a pair in our
+the fastest of each operator, the time of each phase. Ours stands beside plain NumPy in cache-sized chunks, a plain
+``jit(vmap(vmap))`` and a Python loop over designs; ``--all``: also beside numba with everything inlined on all cores,
+which compiles for one to two minutes a workload, and beside calls of other sizes and of a smaller function.
+``fraction_of_bound``: operations of a pair in our
 program, without those of tables that are computed once (:mod:`dse.evaluate.groups`), a second, of the best loop of
 additions and multiplications of this run. ``operations_per_pair_without_groups``: those of the per-pair function after
 hoisting (:mod:`benchmarks.transcribe`), which the others compute. The task is the published model's, without fitted
