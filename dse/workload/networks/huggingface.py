@@ -55,7 +55,7 @@ _UNSUPPORTED = {
     "mamba_d_state": ("granitemoehybrid", "bamba", "falcon_h1"),
     "full_attention_interval": ("linear",),
     "attention_chunk_size": ("chunked",),
-    "n_shared_experts": ("count", "nemotron_h", "share_expert_dim"),
+    "n_shared_experts": ("count", "nemotron_h", "share_expert_dim", *_OF_BLOCKS),
     "num_shared_experts": ("count",),
     "num_shared_expert": ("count",),
     "moe_num_shared_experts": ("count",),

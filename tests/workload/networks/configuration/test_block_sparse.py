@@ -43,6 +43,12 @@ def kinds(tmp_path, **changes):
     return [(layer.kind, count) for layer, count in config_network(path).layers]
 
 
+def test_what_every_token_passes_has_a_width_of_its_own(tmp_path):
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps(M3 | {"shared_intermediate_size": 6144}))
+    assert {layer.mlp.shared_ffn for layer, count in config_network(path).layers if count == 2} == {6144}
+
+
 def test_listed_layers_choose_blocks_and_the_others_attend_all(tmp_path):
     assert kinds(tmp_path) == [("full + dense", 1), ("block sparse 16 x 128 + mixture", 2)]
     every = SPARSE | {"use_sparse_attention": False}
