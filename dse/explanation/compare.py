@@ -32,6 +32,10 @@ RATIO = (
 """What the interval of a difference stands for."""
 
 
+TELLING = 0.01
+"""Least change of a metric by one attribute that is told in the open [1]."""
+
+
 @dataclass(frozen=True)
 class Comparison:
     """Two designs on one workload, and what differs between them."""
@@ -64,6 +68,19 @@ class Comparison:
             f"{self.second.run.gpu.title} instead of {self.first.run.gpu.title}: {changes}",
             *(_sentence(rows) for rows in groups if not (rows["change"].abs() < SMALLEST).all()),
         ]
+
+    def told_apart(self) -> tuple[list[str], list[str]]:
+        """Return the sentences of attributes that change a metric by a hundredth or more, or cannot stand alone, and
+        those of the others that change anything."""
+        telling: list[str] = []
+        others: list[str] = []
+        for _, rows in self.swaps.groupby("attribute", sort=False):
+            change = rows["change"].abs()
+            if not (change < TELLING).all():
+                telling.append(_sentence(rows))
+            elif not (change < SMALLEST).all():
+                others.append(_sentence(rows))
+        return telling, others
 
     def host_notes(self) -> list[str]:
         """Return what the engine's host costs in each phase of both, whose errors are the same ones."""

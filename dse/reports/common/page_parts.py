@@ -79,7 +79,8 @@ def opening(lead: str, calibration: str, title: str, sentences: Iterable[str]) -
 def folded_notes(lines: Sequence[str]) -> str:
     """Return what an answer rests on, folded under the number of notes."""
     notes = "\n".join(f"<p>{escape(line)}</p>" for line in lines)
-    return f'<details class="caveats">\n<summary>{len(lines)} notes</summary>\n{notes}\n</details>'
+    count = f"{len(lines)} note{'s' * (len(lines) != 1)}"
+    return f'<details class="caveats">\n<summary>{count}</summary>\n{notes}\n</details>'
 
 
 def note(text: str) -> str:

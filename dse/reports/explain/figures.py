@@ -11,6 +11,9 @@ from dse.base.units import signed
 from dse.reports.common.figures import BASELINE, EFFECT, GREY, INK, layout
 from dse.reports.common.ticks import log_axis
 
+LABEL = 0.12
+"""Room of a bar's number, as a part of the axis."""
+
 
 def roofline_figure(points: pd.DataFrame, peaks: dict[str, float], slope_gbs: float) -> go.Figure:
     """Draw the kernels [TFLOP/s] over their intensity [FLOP/B] under the roof of each unit, both logarithmic.
@@ -59,6 +62,13 @@ def roofline_figure(points: pd.DataFrame, peaks: dict[str, float], slope_gbs: fl
     return figure
 
 
+def _reach(change: np.ndarray) -> list[float] | None:
+    """Ends of an axis of bars, with room for what is written beside the shortest; None where nothing changes."""
+    low, high = min(0.0, change.min(initial=0.0)), max(0.0, change.max(initial=0.0))
+    room = LABEL * (high - low)
+    return [low - (room if low < 0 else 0.02 * room), high + (room if high > 0 else 0.02 * room)] if room else None
+
+
 def tornado_figure(frame: pd.DataFrame) -> go.Figure:
     """Draw the change [%] of each metric by each move, largest on top; what the elasticity promises is a line."""
     metrics, steps = list(dict.fromkeys(frame["metric"])), list(dict.fromkeys(frame["text"]))
@@ -82,7 +92,9 @@ def tornado_figure(frame: pd.DataFrame) -> go.Figure:
                 x=part["promised"].to_numpy(dtype=float), y=names, mode="markers", marker=marker, hovertemplate=hover
             )
             figure.add_trace(dots, row=1, col=column)
-        figure.update_xaxes(title_text="change [%]", row=1, col=column)
+        figure.update_xaxes(
+            title_text="change [%]", range=_reach(np.append(change, part["promised"].dropna())), row=1, col=column
+        )
     figure.update_yaxes(categoryorder="array", categoryarray=[escape(text) for text in reversed(steps)])
     layout(figure, 26 * len(steps) + 130, l=20, t=60)
     figure.update_yaxes(ticks="", ticksuffix="  ", showgrid=False, automargin=True)

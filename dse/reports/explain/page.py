@@ -117,8 +117,11 @@ def _heaviest(most: int | None) -> str:
 
 def _comparison(comparison: Comparison, most: int | None) -> list[str]:
     runs = [comparison.first.run, comparison.second.run]
-    sentences = comparison.sentences()[1 : None if most is None else 1 + most]
-    parts = [_metrics(comparison), _sentences("What accounts for the difference", sentences, SWAPS)]
+    telling, others = comparison.told_apart()
+    sentences = [*telling, *others][:most]
+    telling, others = sentences[: len(telling)], sentences[len(telling) :]
+    parts = [_metrics(comparison), _sentences("What accounts for the difference", telling, SWAPS)]
+    parts.append(_folded(f"{len(others)} more with less effect", others, ""))
     swaps = explain_data.swap_tornado(
         comparison.swaps, explained_metrics(runs[0].workload), most or explain_data.MOST_BARS
     )
@@ -168,4 +171,8 @@ def _sentences(title: str, sentences: list[str], small: str = "") -> str:
 def _folded(title: str, sentences: list[str], small: str) -> str:
     """Sentences that a reader unfolds, nothing where there are none."""
     said = "\n".join(f"<p>{escape(sentence)}</p>" for sentence in sentences)
-    return f"<details>\n<summary>{escape(title)}</summary>\n{said}\n{note(small)}\n</details>" if said else ""
+    return (
+        f"<details>\n<summary>{escape(title)}</summary>\n{said}\n{note(small) if small else ''}\n</details>"
+        if said
+        else ""
+    )

@@ -35,9 +35,6 @@ from dse.timing.timing import CAUSES, PHASE_CAUSES
 MOST_STEPS = 8
 """Steps that help, and others, that the terminal names without ``--top``; ``--json`` holds all."""
 
-MOST_SENTENCES = 20
-"""Differences of two GPUs that it names without ``--top``."""
-
 MOST_CAUSES = 3
 """Causes that it names for a kernel without ``--top``."""
 
@@ -115,14 +112,14 @@ def print_comparison(comparison: Comparison, console: Console, most: int | None 
     """Print two designs side by side: metrics, stacks, kernels, and what each differing attribute does alone."""
     first, second = comparison.first.run, comparison.second.run
     say(console, f"{first.workload.description}: {first.gpu.title} and {second.gpu.title}", "bold")
-    own, *swaps = comparison.sentences()
+    own, (telling, others) = comparison.sentences()[0], comparison.told_apart()
     say(console, f"{own}\n")
     names = [run.gpu.name if first.gpu.name != second.gpu.name else run.gpu.title for run in (first, second)]
     console.print(_metrics(comparison, names))
     if comparison.metrics["ratio_80"].notna().any():
         say(console, f"better: how probably {names[1]} is. {RATIO}", "dim")
     say(console, f"\n{first.gpu.title} with one attribute of {second.gpu.title}", "bold")
-    _sentences(swaps, console, most or MOST_SENTENCES)
+    _sentences([*telling, *others], console, most or len(telling))
     say(console, SWAPS, "dim")
     _calibration(comparison.first, console)
     for side in (first, second):

@@ -33,7 +33,7 @@ def page_head(
     )
     notes = all_notes(result) + ([how_far(search)] if search is not None else [])
     beware = "\n".join(f"<p>{escape(text)}</p>" for text in notes)
-    summary = f"{capital(good_to(result))}; {len(notes)} notes"
+    summary = f"{capital(good_to(result))}; {len(notes)} note{'s' * (len(notes) != 1)}"
     return (
         f'<header>\n<p class="lead">{escape(lead)}{badge}</p>\n<h1>{escape(question(result))}</h1>\n</header>\n'
         f'<section id="answer" class="answer">\n{_numbers(result)}\n'

@@ -111,7 +111,7 @@ def _print_brief(result: SweepResult, verdicts: AxisVerdicts | None, console: Co
 def _print_notes(result: SweepResult, every: bool, console: Console) -> None:
     """How good the answer is, and its notes or how many there are."""
     found = all_notes(result)
-    more = "" if every else f"; {len(found)} notes, which --notes prints"
+    more = "" if every else f"; {len(found)} note{'s' * (len(found) != 1)}, which --notes prints"
     say(console, f"{capital(good_to(result))}{more}.", "dim")
     for note in found if every else ():
         say(console, note, "dim")

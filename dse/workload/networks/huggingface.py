@@ -35,6 +35,7 @@ _UNSUPPORTED = {
     "mamba_d_ssm": ("falcon_h1",),
     "attn_layer_period": (),
     "cross_attention_layers": (),
+    "add_cross_attention": (),
     "num_key_value_heads_per_layer": (),
     "block_configs": ("nemotron-nas",),
     "block_types": (),
