@@ -55,6 +55,7 @@ ATTRIBUTE_WORDS = {
     "l2_slices": "L2 slices",
     "l2_slice_bytes_per_cycle": "L2 bandwidth a slice",
     "l2_port_bytes_per_cycle": "L2-port bandwidth of an SM",
+    "l2_crossbar_bytes_per_cycle": "crossbar bandwidth to an SM",
     "l2_clock_mhz": "L2 clock",
     "l2_partitions": "L2 partitions",
     "dies": "dies",

@@ -76,6 +76,7 @@ class Gpu(eqx.Module):
     l2_slices: OnBatch
     l2_slice_bytes_per_cycle: OnBatch
     l2_port_bytes_per_cycle: OnBatch
+    l2_crossbar_bytes_per_cycle: OnBatch
     l2_clock_mhz: OnBatch
     l2_partitions: OnBatch
     dies: OnBatch
@@ -154,8 +155,10 @@ class Gpu(eqx.Module):
 
     @property
     def l2_bytes_per_ns(self) -> OnBatch:
-        """Bandwidth of all L2 slices [B/ns]."""
-        return self.l2_slices * self.l2_slice_bytes_per_cycle * self.l2_clock_mhz * (MEGA * NANO)
+        """Bandwidth of the L2 [B/ns]: of all slices, or of the network to all SMs where that passes less."""
+        slices = self.l2_slices * self.l2_slice_bytes_per_cycle
+        passed = self.sm_count * self.l2_crossbar_bytes_per_cycle
+        return jnp.minimum(slices, passed) * self.l2_clock_mhz * (MEGA * NANO)
 
     @property
     def tensor_clock_ghz(self) -> OnBatch:

@@ -39,7 +39,7 @@ class Sustained(PerImplementation):
     # Shares of the record's rates, and what kernels cost on the SM.
     tensor: Array | float = 1.0  # [1] of the tensor cores'
     dram: Array | float = 1.0  # [1] of what a streaming read sustains
-    l2: Array | float = 1.0  # [1] of the slices'
+    l2: Array | float = 1.0  # [1] of what slices and network pass
     l2_port: Array | float = 1.0  # [1] of an SM's port to the L2
     shared: Array | float = 1.0  # [1] of the shared memory's
     prologue: Array | float = 0.0  # [cycle] until the first product, beyond the latencies of the first loads
@@ -74,6 +74,7 @@ class Sustained(PerImplementation):
             dram_sustained_fraction=gpu.dram_sustained_fraction * self.dram,
             l2_slice_bytes_per_cycle=gpu.l2_slice_bytes_per_cycle * self.l2,
             l2_port_bytes_per_cycle=gpu.l2_port_bytes_per_cycle * self.l2_port,
+            l2_crossbar_bytes_per_cycle=gpu.l2_crossbar_bytes_per_cycle * self.l2,
             l1_bytes_per_cycle=gpu.l1_bytes_per_cycle * self.shared,
         )
 
