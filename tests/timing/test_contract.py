@@ -157,7 +157,7 @@ def test_the_stack_adds_up_to_the_total_exactly(model):
 
 
 SMOOTH = ["dram_bandwidth_gbs", "l2_mib", "tensor_fma_bf16", "tensor_clock_mhz", "boost_clock_mhz", "l2_latency_ns",
-          "dram_latency_ns", "l1_bytes_per_cycle", "l2_port_bytes_per_cycle", "l2_slice_bytes_per_cycle",
+          "dram_latency_ns", "l1_bytes_per_cycle", "l2_port_bytes_per_cycle", "l2_crossbar_bytes_per_cycle",
           "alu_latency_cycles", "shared_load_latency_cycles", "l1_latency_cycles", "issue_rate",
           "fp32_lanes"]  # fmt: skip
 """Attributes in which the models are smooth but for kinks."""

@@ -94,6 +94,7 @@ def test_waves_and_ctas_cost_their_sm():
     [
         "dram_bandwidth_gbs",
         "l2_slice_bytes_per_cycle",
+        "l2_crossbar_bytes_per_cycle",
         "l2_port_bytes_per_cycle",
         "l1_bytes_per_cycle",
         "l2_mib",
