@@ -51,6 +51,10 @@ RATE = 0.1
 AT_BOUND = 0.02
 """A parameter this near to a bound, as a share of its range in logarithm, is at the bound."""
 
+NEAR = 0.05
+"""Nearer to a bound than this share of its range in logarithm, a prior's deviation is what it is there: in the tail of
+the sigmoid a deviation would be many times as wide, and a first step would end at the other bound."""
+
 DETERMINED = 0.5
 """Share of a parameter's answer that must come from the rows for it to be called determined."""
 
@@ -110,7 +114,8 @@ def priors_of(candidates: Sequence[Parameter], values: Mapping[str, float]) -> P
     low, high = (np.log([getattr(p, k) for p in candidates]) for k in ("low", "high"))
     at = np.log([max(values.get(p.name, p.prior), NOTHING) for p in candidates])
     share = np.clip((at - low) / (high - low), 1e-3, 1 - 1e-3)
-    slope = np.array([p.spread for p in candidates]) / ((high - low) * share * (1 - share))
+    inside = np.clip(share, NEAR, 1 - NEAR)
+    slope = np.array([p.spread for p in candidates]) / ((high - low) * inside * (1 - inside))
     return Priors(*(jnp.asarray(x) for x in (low, high, np.log(share / (1 - share)), slope)))
 
 

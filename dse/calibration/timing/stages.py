@@ -160,7 +160,8 @@ def staged_fit(
         chosen = rows.shortlist(model(still, about), count)
         moved = fit_stage(still, set(order), about, fit_rows(chosen, ~out * weight, fit_overhead, size))
         result = outcome("polish", set(order), int((~out & (weight > 0)).sum()), _named(moved, about))
-        if again and (result.fitted or 0.0) > (1 - GAIN) * (results[-1].fitted or 0.0):
+        gain = GAIN if again else min(GAIN, 0.0)  # the first may not lose, a further one must gain
+        if (result.fitted or 0.0) > (1 - gain) * (results[-1].fitted or 0.0):
             break
         prior, z = about, moved
         add(result)

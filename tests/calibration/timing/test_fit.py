@@ -49,6 +49,16 @@ def test_the_prior_stands_at_zero_and_bounds_hold():
         assert all(p.low * 0.999 <= x <= p.high * 1.001 for p, x in zip(parameters(), far, strict=True))
 
 
+def test_a_start_on_a_bound_is_not_flung_to_the_other():
+    """Nearly all of the tensor peak, as a fit to other GPUs may say: the first steps of a descent are small from there."""
+    place = [p.name for p in parameters()].index("tensor")
+    prior = priors("matrix", {"tensor": 1.0})
+    steps = [float(prior.values(jnp.zeros(len(parameters())).at[place].set(-z))[place]) for z in (0.0, 0.1, 0.5, 50.0)]
+    assert steps[0] == pytest.approx(1.0, abs=1e-3)
+    assert steps[1] > 0.99 and steps[2] > 0.9
+    assert steps[3] == pytest.approx(0.5, abs=1e-3)
+
+
 @pytest.mark.slow
 def test_gradient_equals_finite_differences(measured):
     with jax.enable_x64(True):

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import jax
 import numpy as np
+import pytest
 
 from dse.calibration.timing import fit as timing_fit
 from dse.calibration.timing import stages
@@ -37,3 +38,18 @@ def test_a_stage_sees_nothing_of_rows_left_out(monkeypatch):
     counted = [np.asarray(rows.measured)[np.asarray(rows.weights) > 0] for rows in seen]
     assert len(counted[0]) == (~out).sum()
     np.testing.assert_array_equal(counted[0], counted[1])  # nor does what the rows determine
+
+
+def test_a_polish_that_loses_is_left_out(monkeypatch):
+    """A stage that ends far off, as a descent may that starts on a bound: what stood before it stands."""
+    monkeypatch.setattr("dse.measured.timed_rows.slowdowns", lambda *args: np.ones(48))
+    monkeypatch.setattr(stages, "determined", lambda *args: None)
+    monkeypatch.setattr(stages, "fit_stage", lambda z, *args: z - 20.0)
+    for name, value in {"FEWEST": 1000, "SHORTLIST": 2, "BATCH": {"matrix": 48}}.items():
+        monkeypatch.setattr(stages, name, value)
+    rows = timed(products(48))
+    start = prior_values("matrix")
+    us = best(model_of(start), rows)[0]
+    found = staged_fit(replace(rows, table=rows.table.assign(latency_us=us)), np.zeros(48, bool))
+    assert [stage.name for stage in found.stages] == ["published prior"]
+    assert found.values["tensor"] == pytest.approx(start["tensor"])
