@@ -29,7 +29,7 @@ def test_derived_quantities_by_hand():
     gpu = load_gpu("h100_sxm")
     assert float(gpu.l2_bytes) == 50 * 2**20
     assert float(gpu.dram_bytes_per_ns) == pytest.approx(3350 * 0.899)
-    assert float(gpu.l2_bytes_per_ns) == pytest.approx(132 * 36 * 1.98)  # the network passes less than 80 slices of 64 B
+    assert float(gpu.l2_bytes_per_ns) == pytest.approx(132 * 36 * 1.98)  # less than 80 slices of 64 B
     assert (float(gpu.tensor_clock_ghz), float(gpu.boost_clock_ghz)) == pytest.approx((1.83, 1.98))
 
 

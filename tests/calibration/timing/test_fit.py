@@ -50,7 +50,7 @@ def test_the_prior_stands_at_zero_and_bounds_hold():
 
 
 def test_a_start_on_a_bound_is_not_flung_to_the_other():
-    """Nearly all of the tensor peak, as a fit to other GPUs may say: the first steps of a descent are small from there."""
+    """Nearly all of the tensor peak, as a fit to other GPUs may say: first steps of a descent are small from there."""
     place = [p.name for p in parameters()].index("tensor")
     prior = priors("matrix", {"tensor": 1.0})
     steps = [float(prior.values(jnp.zeros(len(parameters())).at[place].set(-z))[place]) for z in (0.0, 0.1, 0.5, 50.0)]
