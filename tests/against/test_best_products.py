@@ -45,12 +45,8 @@ BEST = (
 
 SIZES = (1024, 2048, 4096, 8192, 10240)
 
-A40 = pytest.mark.xfail(
-    strict=True,
-    reason="7.2 % since zeros among a T4's and a V100's operands are known, which moved the rate that all GPUs share",
-)
 EACH = (
-    pytest.param("a40", (82.4, 95.5, 115.2, 110.6, 122.3), 0.07, marks=A40),  # issue 185, 300 W
+    ("a40", (82.4, 95.5, 115.2, 110.6, 122.3), 0.07),  # issue 185, 300 W
     ("l4", (54.4, 70.9, 54.9, 59.4, 56.9), 0.10),  # issue 120, 72 W
     ("a100_pcie_40gb", (94.9, 138.5, 234.1, 215.3, 211.7), 0.18),  # issue 108, 250 W: held to too low a clock
 )
