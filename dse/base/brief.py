@@ -43,3 +43,8 @@ def some_of(sentences: list[str]) -> list[str]:
 def with_table(record: Any, table: "pd.DataFrame") -> str:
     """Return a record's short text and a table of it as HTML, cut as pandas' options say."""
     return f"<pre>{escape(repr(record))}</pre>{table._repr_html_() or ''}"
+
+
+def count_of(number: int, noun: str) -> str:
+    """Return a count with its noun: 1 note, 2 notes."""
+    return f"{number} {noun}{'s' * (number != 1)}"

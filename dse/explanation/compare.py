@@ -63,24 +63,22 @@ class Comparison:
         """Return what differs in the metrics, then what each attribute of the other GPU would change alone."""
         metrics = self.metrics[self.metrics["metric"].isin(METRIC_WORDS)]
         changes = ", ".join(f"{percent(r['ratio'] - 1)} {METRIC_WORDS[r['metric']]}" for _, r in metrics.iterrows())
-        groups = [rows for _, rows in self.swaps.groupby("attribute", sort=False)]
         return [
             f"{self.second.run.gpu.title} instead of {self.first.run.gpu.title}: {changes}",
-            *(_sentence(rows) for rows in groups if not (rows["change"].abs() < SMALLEST).all()),
+            *(_sentence(rows) for rows in self._changing(SMALLEST)),
         ]
 
     def told_apart(self) -> tuple[list[str], list[str]]:
         """Return the sentences of attributes that change a metric by a hundredth or more, or cannot stand alone, and
         those of the others that change anything."""
-        telling: list[str] = []
-        others: list[str] = []
-        for _, rows in self.swaps.groupby("attribute", sort=False):
-            change = rows["change"].abs()
-            if not (change < TELLING).all():
-                telling.append(_sentence(rows))
-            elif not (change < SMALLEST).all():
-                others.append(_sentence(rows))
-        return telling, others
+        telling = [_sentence(rows) for rows in self._changing(TELLING)]
+        every = [_sentence(rows) for rows in self._changing(SMALLEST)]
+        return telling, [sentence for sentence in every if sentence not in telling]
+
+    def _changing(self, least: float) -> list[pd.DataFrame]:
+        """Rows of each attribute that changes a metric by a part ``least``, or cannot stand alone."""
+        groups = [rows for _, rows in self.swaps.groupby("attribute", sort=False)]
+        return [rows for rows in groups if not (rows["change"].abs() < least).all()]
 
     def host_notes(self) -> list[str]:
         """Return what the engine's host costs in each phase of both, whose errors are the same ones."""

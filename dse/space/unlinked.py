@@ -8,6 +8,8 @@ from dse.space.space import Space
 from dse.workload.kernel import Kernel
 from dse.workload.workload import Workload
 
+CROSSBAR = "l2_crossbar_bytes_per_cycle"
+
 
 class Unlinked(NamedTuple):
     """Attributes that stay while one moves that they follow on every real GPU, and the sentence on what to link."""
@@ -35,6 +37,7 @@ def _unlinked(space: Space) -> list[Unlinked]:
         *_rates_elsewhere(space, varied),
         *_narrow_interface(varied),
         *_slow_l2(space, varied),
+        *_narrow_crossbar(space, varied),
     ]
 
 
@@ -103,3 +106,15 @@ def _slow_l2(space: Space, varied: set[str]) -> list[Unlinked]:
         "holds makes the L2 slow."
     )
     return [Unlinked(("l2_clock_mhz",), sentence)]
+
+
+def _narrow_crossbar(space: Space, varied: set[str]) -> list[Unlinked]:
+    """What the network on chip lets through where slices or ports of the L2 move, and it does not."""
+    paths = sorted(varied & {"l2_slice_bytes_per_cycle", "l2_port_bytes_per_cycle"})
+    if not paths or CROSSBAR in varied:
+        return []
+    sentence = (
+        f"{' and '.join(paths)} {'moves' if len(paths) == 1 else 'move'} but {CROSSBAR} does not: where all SMs read, "
+        f"each gets {space.base.numbers()[CROSSBAR]:g} B a cycle whatever slices and ports give. Link it to them."
+    )
+    return [Unlinked((CROSSBAR,), sentence)]

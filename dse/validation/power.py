@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from dse.base.brief import count_of
 from dse.base.errors import InputError, accepted
 from dse.base.skipped_rows import Skipped, counted, why_skipped
 from dse.measured.board_watts import SETTLED_US, watts_of
@@ -149,15 +150,11 @@ def _notes_of_kernels(rows: pd.DataFrame, shipped: bool) -> list[str]:
     if len(unfilled):
         decodes = int(unfilled["op"].isin(LATENT_DECODES).sum())
         counts = {"prefill": len(unfilled) - decodes, "decode": decodes}
-        who = " and ".join(_count(n, name) for name, n in counts.items() if n)
+        who = " and ".join(count_of(n, name) for name, n in counts.items() if n)
         notes.append(f"{who} read keys and values that nobody wrote: {OF_UNFILLED}.")
     if alike := int((kernels["operands"] == ALIKE).sum()):
-        notes.append(f"{_count(alike, 'module')} ran with {OF_ALIKE}.")
+        notes.append(f"{count_of(alike, 'module')} ran with {OF_ALIKE}.")
     return notes
-
-
-def _count(n: int, name: str) -> str:
-    return f"{n} {name}" + "s" * (n != 1)
 
 
 def _notes_of_runs(runs: pd.DataFrame) -> list[str]:

@@ -1,4 +1,4 @@
-"""What SMs read of the L2 together: presets follow from public read streams, shared by parts of a die by their SMs."""
+"""What SMs read of the L2 together: presets follow from public read streams, by SMs and not by slices."""
 
 from math import exp, log
 from statistics import mean, pstdev

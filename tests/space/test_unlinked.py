@@ -63,6 +63,11 @@ def test_products_of_another_type_are_named() -> None:
         ({"dram_bandwidth_gbs": [3350, 4800]}, "dram_bus_bits does not"),
         ({"dram_bandwidth_gbs": [3350, 4800], "dram_bus_bits": [5120, 6144]}, ""),
         ({"boost_clock_mhz": [1500, 1980]}, "boost_clock_mhz moves but l2_clock_mhz does not"),
+        (
+            {"l2_slice_bytes_per_cycle": [64, 128]},
+            "l2_crossbar_bytes_per_cycle does not",
+        ),
+        ({"l2_slice_bytes_per_cycle": [64, 128], "l2_crossbar_bytes_per_cycle": [36, 72]}, ""),
         ({"sm_count": [120, 132]}, ""),
     ],
 )

@@ -47,9 +47,9 @@ FEWEST = 20
 DISCREPANCY = "discrepancy"
 """Name of the stage that :mod:`dse.calibration.timing.discrepancy_fit` adds."""
 
-POLISHES, GAIN = 8, 0.02
+POLISHES, FIRST_GAIN, GAIN = 8, 0.0, 0.02
 """Polishes at most, each with candidates drawn anew and priors about the last; one that takes less than this share
-off the fitted rows' error is not kept, and ends them."""
+off the fitted rows' error is not kept, and ends them: the first may gain nothing, but not lose."""
 
 MANY = 200
 """Rows from which on a fit is polished more than once: few rows would drift from the priors that hold them."""
@@ -160,7 +160,7 @@ def staged_fit(
         chosen = rows.shortlist(model(still, about), count)
         moved = fit_stage(still, set(order), about, fit_rows(chosen, ~out * weight, fit_overhead, size))
         result = outcome("polish", set(order), int((~out & (weight > 0)).sum()), _named(moved, about))
-        gain = GAIN if again else min(GAIN, 0.0)  # the first may not lose, a further one must gain
+        gain = GAIN if again else FIRST_GAIN
         if (result.fitted or 0.0) > (1 - gain) * (results[-1].fitted or 0.0):
             break
         prior, z = about, moved

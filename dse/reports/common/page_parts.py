@@ -7,6 +7,7 @@ from html import escape
 from pathlib import Path
 
 from dse.base.atomic_files import write_whole
+from dse.base.brief import count_of
 from dse.base.errors import InputError
 from dse.reports.common import figures
 
@@ -79,8 +80,7 @@ def opening(lead: str, calibration: str, title: str, sentences: Iterable[str]) -
 def folded_notes(lines: Sequence[str]) -> str:
     """Return what an answer rests on, folded under the number of notes."""
     notes = "\n".join(f"<p>{escape(line)}</p>" for line in lines)
-    count = f"{len(lines)} note{'s' * (len(lines) != 1)}"
-    return f'<details class="caveats">\n<summary>{count}</summary>\n{notes}\n</details>'
+    return f'<details class="caveats">\n<summary>{count_of(len(lines), "note")}</summary>\n{notes}\n</details>'
 
 
 def note(text: str) -> str:

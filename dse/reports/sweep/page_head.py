@@ -2,6 +2,7 @@
 
 from html import escape
 
+from dse.base.brief import count_of
 from dse.explanation.assumed_effects import AssumedEffects
 from dse.explanation.axis_verdicts import AxisVerdicts
 from dse.grid.result import SweepResult
@@ -33,7 +34,7 @@ def page_head(
     )
     notes = all_notes(result) + ([how_far(search)] if search is not None else [])
     beware = "\n".join(f"<p>{escape(text)}</p>" for text in notes)
-    summary = f"{capital(good_to(result))}; {len(notes)} note{'s' * (len(notes) != 1)}"
+    summary = f"{capital(good_to(result))}; {count_of(len(notes), 'note')}"
     return (
         f'<header>\n<p class="lead">{escape(lead)}{badge}</p>\n<h1>{escape(question(result))}</h1>\n</header>\n'
         f'<section id="answer" class="answer">\n{_numbers(result)}\n'

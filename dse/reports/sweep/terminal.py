@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from dse.base.brief import count_of
 from dse.explanation.assumed_effects import AssumedEffects
 from dse.explanation.axis_verdicts import AxisVerdicts
 from dse.grid.constraint_check import without_designs
@@ -111,7 +112,7 @@ def _print_brief(result: SweepResult, verdicts: AxisVerdicts | None, console: Co
 def _print_notes(result: SweepResult, every: bool, console: Console) -> None:
     """How good the answer is, and its notes or how many there are."""
     found = all_notes(result)
-    more = "" if every else f"; {len(found)} note{'s' * (len(found) != 1)}, which --notes prints"
+    more = "" if every else f"; {count_of(len(found), 'note')}, which --notes prints"
     say(console, f"{capital(good_to(result))}{more}.", "dim")
     for note in found if every else ():
         say(console, note, "dim")

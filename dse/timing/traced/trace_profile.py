@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from dse.base.brief import count_of
 from dse.base.errors import InputError
 from dse.base.package_tables import read_table
 from dse.timing.occupancy import Launch, Limits, ctas_per_sm
@@ -68,7 +69,7 @@ def traced_workload(
         title = f"{kernel.number} {kernel.header.name}"
         operators.append(Operator(title, "trace", (Candidate(f"warp {warp}", record),), shape=shape))
     title = name or Path(path).name
-    description = f"{len(operators)} traced kernel{'s' * (len(operators) != 1)} of {directory.path.name}"
+    description = f"{count_of(len(operators), 'traced kernel')} of {directory.path.name}"
     caution = other_generation(directory, [numbers["compute_capability"] for numbers in gpus])
     return Workload(title, description, tuple(operators), (Phase("kernel"),), caution=caution)
 

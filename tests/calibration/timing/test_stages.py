@@ -21,7 +21,15 @@ def test_a_stage_sees_nothing_of_rows_left_out(monkeypatch):
     monkeypatch.setattr(timing_fit, "_stage", jax.jit(lambda *args: stage.__wrapped__(*args)))
     monkeypatch.setattr(stages, "determined", lambda *args: seen.append(args[-1]))
     monkeypatch.setattr("dse.measured.timed_rows.slowdowns", lambda *args: np.ones(48))
-    few = {"FEWEST": 1, "MANY": 1, "POLISHES": 2, "GAIN": -1.0, "SHORTLIST": 2, "BATCH": {"matrix": 48}}
+    few = {
+        "FEWEST": 1,
+        "MANY": 1,
+        "POLISHES": 2,
+        "FIRST_GAIN": -1.0,
+        "GAIN": -1.0,
+        "SHORTLIST": 2,
+        "BATCH": {"matrix": 48},
+    }
     for name, value in few.items():
         monkeypatch.setattr(stages, name, value)
     rows = timed(products(48))
