@@ -29,6 +29,9 @@ WITHOUT_ECC = {"a40": 0.977, "l40s": 0.978}
 
 PAIR_OF_CTAS = 2
 
+WIDEST = 512
+"""Bytes a cycle that no SM asks of the L2: the network on chip never binds."""
+
 
 class Change(NamedTuple):
     """A change: its name, how it is put back, which pairs it concerns, and whether their fits are made anew."""
@@ -77,6 +80,17 @@ def without_ecc() -> AbstractContextManager[Any]:
         return changed(found, {"dram_sustained_fraction": share}, "ablation") if share else found
 
     return patch.object(of_pairs, "load_sheet", sheet)
+
+
+@contextmanager
+def slices_alone() -> Iterator[None]:
+    """GPUs whose L2 gives what its slices do, however few SMs ask."""
+
+    def sheet(name: str) -> GpuSheet:
+        return changed(load_sheet(name), {"l2_crossbar_bytes_per_cycle": WIDEST}, "ablation")
+
+    with patch.object(of_pairs, "load_sheet", sheet), patch.object(of_pairs.products_of, "load_sheet", sheet):
+        yield
 
 
 def full_of_numbers() -> AbstractContextManager[Any]:
@@ -128,6 +142,10 @@ def _refitted(pair: Pair) -> bool:
     return pair.kind == "products" and (pair.one, pair.other) in REFITTED
 
 
+def _of_another_network(pair: Pair) -> bool:
+    return _refitted(pair) or (pair.kind == "products" and (pair.one, pair.other) == ("H100-SXM5-80GB", "B200-SXM"))
+
+
 CHANGES = (
     Change("inline ECC", without_ecc, _has("A40", "L40S"), refit=False),
     Change("zeros draw less", full_of_numbers, _has("T4"), refit=False),
@@ -137,6 +155,7 @@ CHANGES = (
     Change("slowness of hosts", hosts_by_prior, lambda pair: pair.tables == EAGER, refit=False),
     Change("clusters of 4 and 8", pairs_of_ctas, _refitted, refit=True),
     Change("one law of the L2", kept_by_fit, _refitted, refit=True),
+    Change("network on chip", slices_alone, _of_another_network, refit=True),
 )
 """What changed the times of pairs, and can be put back."""
 
