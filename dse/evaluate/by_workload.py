@@ -36,6 +36,7 @@ from dse.power.sequence import SequenceTotals
 from dse.timing.timing import Timing, TimingModel
 from dse.timing.traced.operation_counts import operation_counts
 from dse.workload.kernel import Kernel, RecordedKernel
+from dse.workload.once import once
 from dse.workload.workload import Workload
 
 MOST_DESIGNS = 8192
@@ -55,17 +56,23 @@ class KernelEvaluation(Evaluation):
         model, kernels = fold_corrections(model, workload.kernels)
         super().__init__(workload.with_kernels(kernels), model, power)
         self._anonymous = model.anonymous()
+        # What a space's own program evaluates; all others name every operator in their results.
+        self._once, self._places = once(self.workload)
 
     @staticmethod
     def block(platform: Platform) -> int:
         return platform.kernel_block
 
     def candidates(self, gpus: Gpu) -> Candidates:
-        return Candidates(self.model, self.workload, gpus)
+        return Candidates(self.model, self._once, gpus)
 
     def in_program(
         self, gpus: Gpu, count: int, *, simplified: bool, tabulated: Tabulated | None = None, needed: Any = None
     ) -> tuple[dict[str, SequenceTotals], Array]:
+        if self._once is not self.workload:
+            alone = KernelEvaluation(self._once, self.model, self.power)
+            phases, can_run = alone.in_program(gpus, count, simplified=simplified, tabulated=tabulated, needed=needed)
+            return phases, can_run[:, self._places]
         how = own_kernels() if simplified else None
         if how is None:
             return super().in_program(gpus, count, simplified=simplified, tabulated=tabulated)
