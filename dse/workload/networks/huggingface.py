@@ -22,6 +22,7 @@ from dse.workload.networks.configuration.model_types import (
     type_of_class,
     with_defaults,
 )
+from dse.workload.networks.configuration.not_decoders import refuse_not_decoders
 from dse.workload.networks.configuration.values import SPELLINGS, Config, refuse_unclear, whole
 from dse.workload.networks.layers import PARALLEL, PRE, Layer
 from dse.workload.networks.network import Network
@@ -64,6 +65,10 @@ _UNSUPPORTED = {
     "shared_intermediate_size": ("shared_intermediate_size", *_OF_BLOCKS),
     "moe_latent_size": ("nemotron_h",),
     "use_cla": (),
+    "use_mla": ("latent", "sparse_latent"),
+    "ngram_vocab_size_ratio": (),
+    "total_ut_steps": (),
+    "mean_recurrence": (),
     "sparse_config": (),
     "residual_moe": (),
     "parallel_attn_mlp_res": (),
@@ -73,8 +78,9 @@ _UNSUPPORTED = {
 """Keys of architectures that are read of some model types alone, told by their attention, their kinds of layers, what
 every token passes, or their name; of others, whose kernels are not described here, they are refused."""
 
-_NEEDED = ("use_mla", "multi_query_attention")
-"""Keys of what some model types do without where they are false: they then attend in another way."""
+_NEEDED = {"use_mla": ("latent", "sparse_latent"), "multi_query_attention": ("chatglm",)}
+"""Keys of what some model types, told by attention or name, do without where they are false: they then attend in
+another way."""
 
 MOST_LAYERS = 10_000
 """Layers that a configuration may state: each is looked at by itself."""
@@ -114,6 +120,7 @@ def config_network(path: Path) -> Network:
     config = text_config(whole_file, path)
     kind = _model_type(config, whole_file, path)
     refuse_unclear(config, path)
+    refuse_not_decoders(config, whole_file, path)
     _refuse_uncovered(config, kind, path)
     is_part = not whole_file.keys().isdisjoint(_TEXT)
     network = _network(with_defaults(config, kind, path, is_part), kind, path)
@@ -172,8 +179,8 @@ def _refuse_uncovered(config: Config, kind: ModelType, path: Path) -> None:
                 f"{path}: {key} = {config[key]!r}: this architecture is not covered with model_type = {kind.name!r}; "
                 "docs/workloads.md lists the kinds of layers that are read, and of which model types"
             )
-    for key in _NEEDED:
-        if config.get(key) is False:
+    for key, needing in _NEEDED.items():
+        if config.get(key) is False and not has.isdisjoint(needing):
             raise InputError(f"{path}: {key} = False: this architecture is not covered with model_type = {kind.name!r}")
     attended = config.get(OF_LIST)
     all_tokens = isinstance(attended, list) and all(layer == 1 for layer in attended)

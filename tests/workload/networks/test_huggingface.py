@@ -46,6 +46,7 @@ def test_a_hugging_face_config_is_the_shipped_network(tmp_path):
     ("changes", "expected"),
     [
         ({"num_key_value_heads": None}, {"kv_heads": 32}),
+        ({"use_mla": False}, {"kv_heads": 8}),
         ({"head_dim": 64}, {"head_dim": 64}),
         ({"head_dim": 64, "hidden_size": 4097}, {"head_dim": 64}),
         ({"sliding_window": 4096}, {"window": 4096}),
@@ -145,6 +146,8 @@ def test_spellings_and_defaults_of_configurations(tmp_path, changes, expected):
         ({"model_type": "hunyuan_v1_moe", "use_cla": True}, "use_cla = True: this architecture is not covered"),
         ({"model_type": "minicpm", "sparse_config": {"topk": 64}}, "sparse_config = .*: this architecture"),
         ({"draft_vocab_size": 32000}, "draft_vocab_size = 32000: this architecture is not covered"),
+        ({"model_type": "longcat_flash", "ngram_vocab_size_ratio": 78}, "ngram_vocab_size_ratio = 78: this architec"),
+        ({"use_mla": True}, "use_mla = True: this architecture is not covered"),
         (DEEPSEEK_V3 | {"model_type": "deepseek_v2", "use_mla": False}, "use_mla = False: this architecture"),
         ({"model_type": "chatglm", "multi_query_attention": False}, "multi_query_attention = False: this architecture"),
         ({"model_type": None, "architectures": ["Grok1ForCausalLM"]}, "model_type is missing, and architectures = .*"),

@@ -103,8 +103,9 @@ def _in_turns(config: Config, kind: ModelType, layers: int, path: Path) -> list[
     if kind.layers and not kind.interval:
         return [kind.layers[layer % len(kind.layers)] for layer in range(layers)]
     if kind.layers:
-        said = config.get(kind.interval)
-        turn = len(said) if isinstance(said, str) else whole(config, (kind.interval,), path, len(kind.layers))
+        spelled = (kind.interval, f"_{kind.interval}")  # as Gemma 3's class writes it, and as it reads it
+        said = next((config[key] for key in spelled if config.get(key) is not None), None)
+        turn = len(said) if isinstance(said, str) else whole(config, spelled, path, len(kind.layers))
         if not turn:
             raise InputError(f"{path}: {kind.interval} = {shown(said)} is not accepted; give the layers of a turn")
         last = 1 + max((i for i, word in enumerate(kind.layers[:-1]) if word == kind.layers[-1]), default=-1)

@@ -98,7 +98,8 @@ def _mixture(config: Config, kind: ModelType, gated: bool, activation: str, path
     ffn = whole(config, ("moe_intermediate_size", *FFN), path)
     shared = 0
     if kind.shared == COUNT:
-        shared = ffn * whole(config, SPELLINGS["shared"], path, 0)
+        each = whole(config, ("moe_shared_expert_intermediate_size",), path, 0) or ffn  # Ling's may be of another width
+        shared = each * whole(config, SPELLINGS["shared"], path, 0)
     elif kind.shared:
         shared = whole(config, (kind.shared,), path, 0)
     gate = kind.shared_gate and shared > 0

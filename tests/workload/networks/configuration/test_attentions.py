@@ -27,6 +27,7 @@ def words(model_type, layers=8, **said):
     [
         ("gemma3_text", {}, "s5 f1 s2"),
         ("gemma3_text", {"sliding_window_pattern": 2}, "s1 f1 s1 f1 s1 f1 s1 f1"),
+        ("gemma3_text", {"_sliding_window_pattern": 2}, "s1 f1 s1 f1 s1 f1 s1 f1"),
         ("gemma2", {}, "s1 f1 s1 f1 s1 f1 s1 f1"),
         ("gpt_oss", {"layer_types": ["full_attention"] * 7 + ["sliding_attention"]}, "f7 s1"),
         ("cohere2", {"sliding_window_pattern": 4}, "s3 f1 s3 f1"),

@@ -7,6 +7,8 @@ import pytest
 from dse.base.errors import InputError
 from dse.workload.networks.configuration.half_layers import half_layers
 from dse.workload.networks.configuration.model_types import model_types
+from dse.workload.networks.names import load_network
+from tests.workload.networks.configurations import config
 
 FILE = Path("net.json")
 KIND = model_types()["nemotron_h"]
@@ -32,6 +34,17 @@ def test_letters_and_names_say_the_same():
     newest = ["linear_attention", "mlp", "full_attention", "moe"]
     assert letters == names == half_layers(SIZES | {"layers_block_type": newest}, KIND, FILE)
     assert [layer.kind for layer in letters] == ["Mamba2", "dense", "full", "mixture"]
+
+
+def test_a_tied_head_counts_once(tmp_path):
+    """As the published class ties it in transformers does; every published file has a head of its own."""
+    said = SIZES | {"model_type": "nemotron_h", "hybrid_override_pattern": "M-*-", "vocab_size": 1000}
+    said |= {"intermediate_size": 128, "num_hidden_layers": 4, "num_key_value_heads": 2}
+    apart = load_network(str(config(tmp_path, **said, tie_word_embeddings=False)))
+    tied = load_network(str(config(tmp_path, **said, tie_word_embeddings=True)))
+    unsaid = load_network(str(config(tmp_path, **said, tie_word_embeddings=None)))
+    assert apart.parameters - tied.parameters == 64 * 1000
+    assert (unsaid.tied, tied.tied) == (False, True)
 
 
 def test_other_networks_have_whole_layers():

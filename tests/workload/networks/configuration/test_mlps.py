@@ -48,6 +48,12 @@ def test_more_dense_layers_than_there_are_is_refused():
         ("qwen2_moe", {"moe_intermediate_size": 32, "shared_expert_intermediate_size": 96}, 96),
         ("llama4_text", {}, 256),
         ("granitemoehybrid", {"shared_intermediate_size": 48}, 48),
+        ("bailing_moe", {"moe_intermediate_size": 32, "num_shared_experts": 2}, 64),
+        (  # vllm-project/vllm models/bailing_moe: each of the shared experts has the width that is stated of one
+            "bailing_moe",
+            {"moe_intermediate_size": 32, "num_shared_experts": 2, "moe_shared_expert_intermediate_size": 48},
+            96,
+        ),
     ],
 )
 def test_what_every_token_passes_beside_its_experts(model_type, said, shared):
