@@ -10,6 +10,7 @@ import pytest
 
 from dse.evaluate import by_workload
 from dse.evaluate.infeasibility import Reasons
+from dse.evaluate.platform import CUDA, PLATFORMS
 from dse.evaluate.space_program import Evaluator
 from dse.space import designs
 from dse.space.space import space_from_mapping
@@ -80,8 +81,9 @@ def test_operators_of_several_forms_stay_apart() -> None:
     assert len(once(replace(given, operators=(logits, first, logits)))[0].operators) == 2
 
 
+@pytest.mark.parametrize("kernels", ["xla", pytest.param("interpreted", marks=pytest.mark.slow)])
 def test_results_are_those_of_all_operators(
-    small: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    small: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kernels: str
 ) -> None:
     """The last product is one of a type that some designs have not: which operator does not run is told apart."""
     rows = ["one,64,512,1024,bf16,3", "two,512,512,512,bf16,2", "again,64,512,1024,bf16,5", "last,64,64,64,fp8,1"]
@@ -96,6 +98,9 @@ def test_results_are_those_of_all_operators(
     }
     space = space_from_mapping(small | changes, "here", "once")
     monkeypatch.setattr(by_workload, "MOST_DESIGNS", 0)
+    if kernels == "interpreted":  # a GPU's own kernels, by plain operations
+        quick = PLATFORMS["cpu"].quick
+        monkeypatch.setitem(PLATFORMS, "cpu", replace(CUDA, kernels=kernels, options=quick, quick=quick))
     columns = designs.with_links(space, space.at(np.arange(space.size)))
     found = Evaluator(space, Reasons(space))(columns)
     assert len(once(space.workloads[0])[0].operators) == 3
