@@ -43,6 +43,12 @@ KERNEL_NAMES = ("kernel", "benchmark_group")
 NAMES = ("source", "group", "device", "op", "dtype", "kv_dtype", "block_format", "act_quant", *KERNEL_NAMES)
 """Columns of measured tables that hold names."""
 
+DTYPES = ("dtype", "kv_dtype")
+"""Those of them that hold data types."""
+
+NVFP4 = "nvfp4"
+"""What rows call fp4, as those who measured it do."""
+
 PRODUCT_SHAPE = ("m", "n", "k")
 ATTENTION_SHAPE = ("batch", "heads", "kv_heads", "head_dim", "seq_q", "seq_kv")
 VECTOR_SHAPE = ("rows", "cols")
@@ -65,19 +71,15 @@ def bare_names(frame: pd.DataFrame) -> pd.DataFrame:
 
     names = [name for name in NAMES if name in frame and not pd.api.types.is_numeric_dtype(frame[name])]
     frame = frame.assign(**{name: frame[name].map(bare) for name in names})
-    return frame.assign(dtype=frame["dtype"].map(_known_type)) if "dtype" in names else frame
+    return frame.assign(**{name: frame[name].map(_known_type) for name in DTYPES if name in names})
 
 
 def _known_type(cell: Any) -> Any:
-    """A type in capitals, or as a framework names it (torch.bfloat16), as a row has it; any other cell as it is."""
-    if not isinstance(cell, str) or cell in precisions() or cell in _spellings():
+    """A type as rows have it, which its errors are looked up by: in small letters, and by no framework's name
+    (torch.bfloat16); any other cell as it is."""
+    if not isinstance(cell, str):
         return cell
-    return cell.lower() if cell.lower() in precisions() else canonical(cell)
-
-
-@cache
-def _spellings() -> set[str]:
-    return {name for kind in data_types().values() for name in (kind.name, *kind.spellings)}
+    return cell.lower() if cell.lower() in (*precisions(), NVFP4) else canonical(cell)
 
 
 def why_no_shape(frame: pd.DataFrame, op: str, shape: Sequence[str]) -> pd.Series:

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from dse.base.errors import InputError
-from dse.measured.row_shape import PRODUCT_SHAPE, masks_later, notes_of_masks, why_no_shape
+from dse.measured.row_shape import PRODUCT_SHAPE, bare_names, masks_later, notes_of_masks, why_no_shape
 
 
 @pytest.mark.parametrize(
@@ -50,3 +50,21 @@ def test_prompts_that_do_not_say_whether_they_are_causal_are_told():
     assert note.startswith("attn_prefill without causal (1 of 2 rows): taken as causal")
     assert notes_of_masks(rows.drop(columns="causal"))[0].startswith("attn_prefill without causal (2 of 2 rows)")
     assert notes_of_masks(rows.assign(causal=0)) == notes_of_masks(rows[2:]) == []
+
+
+@pytest.mark.parametrize(
+    ("given", "row"),
+    [
+        ("bfloat16", "bf16"),
+        ("torch.float16", "fp16"),
+        ("Half", "fp16"),
+        ("FP8_E4M3", "fp8"),
+        ("NVFP4", "nvfp4"),
+        ("W8A8", "w8a8"),
+        ("mxfp9", "mxfp9"),
+    ],
+)
+def test_a_type_has_one_name_whichever_framework_s_is_given(given, row):
+    frame = bare_names(pd.DataFrame({"dtype": [given, None], "kv_dtype": [None, given]}))
+    assert frame["dtype"].fillna("").tolist() == [row, ""]
+    assert frame["kv_dtype"].fillna("").tolist() == ["", row]
