@@ -1,13 +1,10 @@
 """Command that puts several GPUs side by side: compare."""
 
-from pathlib import Path
-from typing import Annotated
-
-from cyclopts import Parameter
 from rich.console import Console
 
 from dse.base.errors import InputError
 from dse.cli.app import Json, app, print_json
+from dse.cli.pages import Page, page_file, say_page
 
 
 @app.command
@@ -19,7 +16,7 @@ def compare(
     power: str | None = None,
     price: tuple[str, ...] = (),
     limit: tuple[str, ...] = (),
-    out: Annotated[Path | None, Parameter(name=["-o", "--out"], help="HTML page to write.")] = None,
+    out: Page = None,
     json_: Json = False,
 ) -> None:
     """Put several GPUs side by side on one workload: times, energy, dollars, and ratios to the first with intervals.
@@ -44,26 +41,24 @@ def compare(
     from dse.base.compilation import cache_compilations
     from dse.cli.kernels import power_option, timing_option
     from dse.explanation.gpu_comparison import compare_gpus
-    from dse.reports.common.page_parts import check_writable
     from dse.reports.common.progress import doing
     from dse.reports.compare.page import write_comparison_page
     from dse.reports.compare.terminal import print_comparison
 
     *gpus, workload = names if len(names) > 2 else _too_few(names)
-    check_writable(out)
+    page = None if out is None else page_file(out)
     cache_compilations()
     key, values = _axis(axis)
     model, watts = timing_option(timing, calibration, gpus, workload), power_option(power)
     with doing("timing every kernel on every GPU"):
         comparison = compare_gpus(gpus, workload, key, values, model, watts, _prices(price), limit)
-    if out is not None:
-        write_comparison_page(comparison, out)
+    if page is not None:
+        write_comparison_page(comparison, page)
     if json_:
         print_json(comparison.document())
-        return
-    print_comparison(comparison, Console())
-    if out is not None:
-        print(f"\nThe page with the plots: {out}")
+    else:
+        print_comparison(comparison, Console())
+    say_page(page, json_)
 
 
 def _too_few(names: tuple[str, ...]) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from cyclopts import Parameter
 from rich.console import Console
 
 from dse.cli.app import Json, Notes, Out, Whole, app, print_json, print_notes
+from dse.cli.pages import folder_of_results
 from dse.cli.shards import file_name, sweep_shard_into
 
 PAGE = "report.html"
@@ -119,7 +120,7 @@ def sweep(
     if shard is not None:
         return sweep_shard_into(loaded, shard, out, keep, resume, cluster, refine, json_)
     loaded.refuse_refinement(refine)
-    folder = out or Path(f"out-{file_name(loaded.name)}")
+    folder = folder_of_results(out, f"out-{file_name(loaded.name)}")
     programs = Programs(loaded)
     result, refinement = _swept(loaded, folder, keep, resume, cluster, refine, programs if page else None)
     return _answer(result, refinement, folder, programs, page, notes, json_)
@@ -173,7 +174,7 @@ def merge(
 
     cache_compilations()
     space = space_of_parts(parts_of(shards))
-    folder = out or Path(f"out-{file_name(space.name)}")
+    folder = folder_of_results(out, f"out-{file_name(space.name)}")
     with doing(f"merging {len(shards)} shards"):
         result = run_merge(shards, folder)
     _answer(result, None, folder, Programs(space), page, notes, json_)
@@ -317,7 +318,7 @@ def search(
     from dse.space.space import load_space
 
     loaded = load_space(space)
-    folder = out or Path(f"out-{file_name(loaded.name)}-search")
+    folder = folder_of_results(out, f"out-{file_name(loaded.name)}-search")
     programs = Programs(loaded)
     asked = {"sampler": sampler, "evaluations": evaluations, "seconds": seconds, "storage": storage, "seed": seed}
     answer = _search(loaded, folder, programs if page else None, **asked, refine=refine)

@@ -1,12 +1,12 @@
 """Commands over one GPU: run, trace and explain a workload on it."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-from cyclopts import Parameter
 from rich.console import Console
 
 from dse.cli.app import Json, Whole, app, print_json, print_notes
+from dse.cli.pages import Page, page_file, say_page
 
 if TYPE_CHECKING:
     from dse.power.models import PowerChoice
@@ -152,7 +152,7 @@ def explain(
     calibration: str | None = None,
     power: str | None = None,
     top: Whole | None = None,
-    out: Annotated[Path | None, Parameter(name=["-o", "--out"], help="HTML page to write.")] = None,
+    out: Page = None,
     json_: Json = False,
 ) -> None:
     """Say why a workload takes its time and energy on a GPU, and what 10 % more of each attribute would change.
@@ -180,12 +180,11 @@ def explain(
     from dse.explanation.explain import explain as explain_one
     from dse.explanation.shortened import check_top, shortened
     from dse.hardware.presets import load_sheet
-    from dse.reports.common.page_parts import check_writable
     from dse.reports.common.progress import doing
     from dse.reports.explain.terminal import print_answer
 
     check_top(top)
-    check_writable(out, gpu, against, workload.partition(":")[0], calibration, power)
+    page = None if out is None else page_file(out, gpu, against, workload.partition(":")[0], calibration, power)
     other = None if against is None else load_sheet(against, "--against")
     cache_compilations()
     gpus = [gpu] if against is None else [gpu, against]
@@ -194,14 +193,15 @@ def explain(
         found = (
             explain_one(gpu, workload, model, watts) if other is None else compare(gpu, other, workload, model, watts)
         )
-    if out is not None:
+    if page is not None:
         from dse.reports.explain.page import write_explain_page
 
-        write_explain_page(found, out, top)
+        write_explain_page(found, page, top)
     if json_:
         print_json(found.document() if top is None else shortened(found.document(), top))
     else:
         print_answer(found, Console(), top)
+    say_page(page, json_)
 
 
 def _print_curves(question: "TraceQuestion", json_: bool) -> None:

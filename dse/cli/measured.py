@@ -9,6 +9,7 @@ from rich.console import Console
 
 from dse.base.errors import InputError
 from dse.cli.app import Json, app, calibrate, made, print_json, print_notes
+from dse.cli.pages import Page, page_file, say_page
 
 
 @calibrate.command(name="power")
@@ -224,7 +225,7 @@ def validate(
     calibration: str | None = None,
     engine: str | None = None,
     rows: Path | None = None,
-    out: Annotated[Path | None, Parameter(name=["-o", "--out"])] = None,
+    out: Page = None,
     json_: Json = False,
 ) -> None:
     """Compare a model with a measured table, by device and operator.
@@ -254,7 +255,8 @@ def validate(
         CSV or Parquet file, by its name, for every row of --quantity time: its columns, predicted time, 80 % interval,
         library, way of measuring, and the cause that takes most of it.
     out:
-        HTML page of --quantity time: predicted against measured, errors over shapes, the rows farthest off.
+        HTML page of --quantity time (a name without an end gets .html): predicted against measured, errors over shapes,
+        the rows farthest off.
     """
     from dse.base.compilation import cache_compilations
     from dse.validation.validate import quantity_of
@@ -309,18 +311,20 @@ def _validate_time(
     from dse.validation.time import validate_time
 
     check_rows_file(rows)
-    for file in (rows, out):
-        check_writable(file, *files_of(table), gpu, calibration, engine)
+    inputs = (*files_of(table), gpu, calibration, engine)
+    check_writable(rows, *inputs)
+    page = None if out is None else page_file(out, *inputs)
     with doing(f"predicting the rows of {table.name}"):
         found = validate_time(table, timing, gpu, harness, calibration, engine, bindings=rows is not None)
     if rows:
         write_rows(found.rows, rows)
-    if out:
+    if page:
         from dse.reports.validate.page import write_validation_page
 
-        write_validation_page(found, out)
+        write_validation_page(found, page)
     if as_json:
         print_notes(*found.notes)
         print_json(found.document)
     else:
         print_time_validation(found, Console())
+    say_page(page, as_json)

@@ -1,15 +1,11 @@
 """Command that predicts a GPU from measurements of others: predict."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
 
-from cyclopts import Parameter
 from rich.console import Console
 
 from dse.cli.app import Json, app, print_json, print_notes
-
-if TYPE_CHECKING:
-    from dse.prediction.predict import PredictAnswer
+from dse.cli.pages import Page, page_file, say_page
 
 
 @app.command
@@ -22,7 +18,7 @@ def predict(
     host: str | None = None,
     counters: Path | None = None,
     predictors: str | None = None,
-    out: Annotated[Path | None, Parameter(name=["-o", "--out"], help="HTML page to write.")] = None,
+    out: Page = None,
     json_: Json = False,
 ) -> None:
     """Predict a GPU's kernel times, or watts, from other generations, by statistics with and without the model.
@@ -52,12 +48,12 @@ def predict(
     from dse.prediction.predictors import PREDICTORS
     from dse.prediction.quantities import quantity_named
     from dse.prediction.table import read_measured
-    from dse.reports.common.page_parts import check_writable
     from dse.reports.common.progress import counting
     from dse.reports.predict.page import write_predict_page
+    from dse.reports.predict.terminal import print_predict
 
     cache_compilations()
-    check_writable(out, table, *(files_of(counters) if counters else ()))
+    asked = None if out is None else page_file(out, table, *(files_of(counters) if counters else ()))
     measured = read_measured(table, quantity_named(quantity))
     names = PREDICTORS if predictors is None else tuple(name.strip() for name in predictors.split(","))
     with counting(plan(measured), "fitting and leaving out") as progress:
@@ -65,17 +61,11 @@ def predict(
             measured, target, host, progress=progress, predictors=names, quantity=quantity, counters=counters
         )
     of = "" if quantity == "time" else f"{quantity}-"
-    page = out or Path(f"predict-{of}{table.stem}-{answer.target}.html")
+    page = asked or Path(f"predict-{of}{table.stem}-{answer.target}.html")
     write_predict_page(answer, page)
     if json_:
         print_notes(*answer.notes)
         print_json(answer.document())
     else:
-        _print(answer, page)
-
-
-def _print(answer: "PredictAnswer", page: Path) -> None:
-    from dse.reports.predict.terminal import print_predict
-
-    print_predict(answer, Console())
-    print(f"\nThe page with the plots: {page}")
+        print_predict(answer, Console())
+    say_page(page, json_)

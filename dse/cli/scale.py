@@ -1,13 +1,13 @@
 """Command that predicts large systems from small ones: scale."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-from cyclopts import Parameter
 from rich.console import Console
 
 from dse.base.errors import InputError
 from dse.cli.app import Json, app, print_json, print_notes
+from dse.cli.pages import Page, page_file, say_page
 
 if TYPE_CHECKING:
     from dse.scaling.table import Sheet
@@ -22,7 +22,7 @@ def scale(
     gpu: str | None = None,
     small: float | None = None,
     large: float | None = None,
-    out: Annotated[Path | None, Parameter(name=["-o", "--out"], help="HTML page to write.")] = None,
+    out: Page = None,
     json_: Json = False,
 ) -> None:
     """Predict large GPUs from two small ones and a miss-rate curve, by scale models and six extrapolations.
@@ -44,7 +44,6 @@ def scale(
     large:
         Size of the large scale model.
     """
-    from dse.reports.common.page_parts import check_writable
     from dse.reports.scale.data import scaling_notes
     from dse.reports.scale.page import write_scaling_page
     from dse.reports.scale.terminal import print_scaling
@@ -53,8 +52,7 @@ def scale(
     given = table or trace
     if given is None or (table is not None and trace is not None):
         raise InputError("give a table, or --trace DIR with --gpu, --small and --large")
-    page = out or Path(f"scale-{given.stem}.html")
-    check_writable(page, given)
+    page = page_file(out or Path(f"scale-{given.stem}.html"), given)
     answer = answer_scale(given if trace is None else _traced(trace, gpu, small, large), small, large)
     write_scaling_page(answer, page)
     if json_:
@@ -62,7 +60,7 @@ def scale(
         print_json(answer.document())
     else:
         print_scaling(answer, Console())
-        print(f"\nThe page with the plots: {page}")
+    say_page(page, json_)
 
 
 def _traced(trace: Path, gpu: str | None, small: float | None, large: float | None) -> "list[Sheet]":

@@ -5,6 +5,7 @@ from typing import Any
 
 from dse.base.errors import InputError
 from dse.cli.app import print_json, print_notes
+from dse.cli.pages import folder_of_results
 
 
 def sweep_shard_into(
@@ -25,7 +26,7 @@ def sweep_shard_into(
     part = Part.read(shard)
     if refine:
         raise InputError("--refine needs the whole front; leave it out with --shard")
-    folder = out or Path(f"out-{file_name(space.name)}-{part.number}-of-{part.count}")
+    folder = folder_of_results(out, f"out-{file_name(space.name)}-{part.number}-of-{part.count}")
     cache_compilations()
     try:
         with counting(max(space.size // part.count, 1), f"shard {part}") as progress:
