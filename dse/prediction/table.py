@@ -242,5 +242,10 @@ def target_preset(table: MeasuredTable, name: str, option: str) -> str:
     if preset is None or preset not in present:
         if preset is None:
             raise InputError(f"{option}: no GPU is called {name!r}; {accepted(name, present)}")
-        raise InputError(f"{option}: {table.path} has no usable row of {name!r}; {accepted(name, present)}")
+        what = "watts" if table.quantity is POWER else "times"
+        skipped = f" (rows that were skipped: {why_skipped(table.skipped)})" if table.skipped else ""
+        raise InputError(
+            f"{option}: {table.path} holds no {what} of {name!r} that can be used; it holds those of "
+            f"{', '.join(present)}{skipped}"
+        )
     return preset

@@ -11,7 +11,7 @@ from tests.prediction.tables import gemm_table
 @pytest.mark.parametrize(
     ("changes", "arguments", "sentence"),
     [
-        ({}, ["--target", "L40S"], "has no usable row of 'L40S'"),
+        ({}, ["--target", "L40S"], "holds no times of 'L40S' that can be used; it holds those of a100_sxm_80gb, h100"),
         ({}, ["--target", "H1000"], "no GPU is called 'H1000'"),
         ({}, ["--target", "H100", "--host", "H100"], "is the target itself"),
         ({}, ["--target", "H100", "--host", "T4"], "--host: "),

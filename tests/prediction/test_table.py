@@ -5,6 +5,8 @@ import pandas as pd
 import pytest
 
 from dse.base.errors import InputError
+from dse.hardware.presets import find_preset
+from dse.prediction.quantities import POWER
 from dse.prediction.table import read_measured, robust_mean, target_preset
 from tests.prediction.tables import gemm_table
 
@@ -145,10 +147,23 @@ def test_wrong_columns_are_refused(tmp_path):
 def test_targets_that_are_not_there(tmp_path):
     table = read_measured(gemm_table(tmp_path / "t.csv"))
     assert target_preset(table, "H100", "--target") == "h100_sxm"
-    with pytest.raises(InputError, match=r"--target: .* has no usable row of 'l40s'; accepted are: a100_sxm_80gb"):
+    with pytest.raises(
+        InputError, match=r"--target: .* no times of 'l40s' that can be used; it holds those of a100_sxm_80gb"
+    ):
         target_preset(table, "l40s", "--target")
     with pytest.raises(InputError, match="no GPU is called 'h1000'"):
         target_preset(table, "h1000", "--target")
+
+
+def test_a_gpu_without_watts_is_told_beside_those_that_have_them(tmp_path):
+    frame = pd.read_csv(gemm_table(tmp_path / "t.csv", latency_us=900.0))
+    frame["power_w"] = frame["device"].map(lambda device: np.nan if "H100" in device else 300.0)
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    others = ", ".join(sorted(set(frame["device"].map(find_preset)) - {"h100_sxm"}))
+    with pytest.raises(InputError) as refused:
+        target_preset(read_measured(tmp_path / "t.csv", POWER), "H100", "--target")
+    said = f"holds no watts of 'H100' that can be used; it holds those of {others} (rows that were skipped: no power_w"
+    assert said in str(refused.value)
 
 
 def test_blanks_around_names_make_no_other_device_or_operator(tmp_path):
