@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable
 from difflib import get_close_matches
+from os import PathLike
+from pathlib import Path
 from typing import Any
 
 INTERRUPTED = 130
@@ -22,7 +24,7 @@ class InputError(DseError):
 def accepted(name: str, candidates: Iterable[str], most: int = 12) -> str:
     """Return the end of an error sentence: the nearest accepted names, or all of them when they are few."""
     names = sorted(candidates)
-    near = get_close_matches(name, names, n=3, cutoff=0.6)
+    near = get_close_matches(str(name), names, n=3, cutoff=0.6)  # what is no text has none near
     if near:
         return f"did you mean {' or '.join(repr(n) for n in near)}?"
     shown = ", ".join(names[:most])
@@ -46,6 +48,25 @@ def expect(name: str, value: Any, kinds: Any, remedy: str) -> None:
     """
     if not isinstance(value, kinds):
         raise InputError(f"{name} = {shown(value)} is not accepted; {remedy}")
+
+
+def path_of(name: str, value: Any) -> Path:
+    """Return the path of a file or a folder that the argument ``name`` gives; raises InputError where it is none."""
+    expect(name, value, (str, PathLike), "give a path")
+    return Path(value)
+
+
+def listed(name: str, values: Any, remedy: str) -> list[Any]:
+    """Return the values of the argument ``name``; raises InputError at one alone, such as a text, which has letters."""
+    if isinstance(values, str | bytes | PathLike) or not isinstance(values, Iterable):
+        raise InputError(f"{name} = {shown(values)} is not accepted; {remedy}")
+    return list(values)
+
+
+def paths_of(name: str, values: Any) -> list[Path]:
+    """Return the paths that the argument ``name`` gives, one or several; raises InputError where it gives none."""
+    alone = [values] if isinstance(values, str | PathLike) else listed(name, values, "give a path, or a list of paths")
+    return [path_of(name, value) for value in alone]
 
 
 def expect_one_of(name: str, value: Any, candidates: Iterable[str]) -> None:

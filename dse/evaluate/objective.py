@@ -43,7 +43,8 @@ class WorkloadObjective:
         self.metric, self.unit = metric, metric_unit(metric) or metric_unit(f"workload.{metric}")
 
     def __call__(self, gpu: Gpu) -> Array:
-        """Return the metric on a GPU, a scalar in ``unit``."""
+        """Return the metric on a GPU, a scalar in ``unit``; raises InputError where it is no record."""
+        expect("gpu", gpu, Gpu, "give a record, as dse.load_gpu('h100_sxm')")
         return self._function(gpu)
 
     def __repr__(self) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 
 from dse.base.brief import block, with_table
+from dse.base.errors import expect, listed, path_of
 from dse.evaluate.trace_watts import traced_watts
 from dse.power.models import PowerChoice, power_choice
 from dse.timing.traced.trace_answer import TraceQuestion
@@ -42,7 +43,7 @@ class TraceResult:
 
 def trace(
     directory: str | Path,
-    gpu: str | None = None,
+    gpu: str | Path | None = None,
     timing: str | None = None,
     *,
     representative: int | None = None,
@@ -54,7 +55,11 @@ def trace(
     ``gpu``: a name, a GPU TOML or a GCoM .config; without it that of the trace. ``timing``: gcom, amali, mdm or
     roofline. ``kernels``: numbers in the list or names, by default all. Raises InputError.
     """
-    question = TraceQuestion.of(Path(directory), gpu, timing, representative, tuple(map(str, kernels)))
+    expect("gpu", gpu, str | Path | None, "give a name, a GPU TOML or a GCoM .config, or leave it out")
+    expect("representative", representative, int | None, "give the number of a warp, or leave it out")
+    names = map(str, listed("kernels", kernels, "give a list of numbers and names, as [1, 'k2']"))
+    named = None if gpu is None else str(gpu)
+    question = TraceQuestion.of(path_of("directory", directory), named, timing, representative, tuple(names))
     return trace_result(question, power_choice(power, "power") if isinstance(power, str) else power)
 
 

@@ -9,7 +9,7 @@ import pandas as pd
 
 from dse.base.brief import block, with_table
 from dse.base.drawn import Drawn
-from dse.base.errors import InputError
+from dse.base.errors import InputError, expect, listed
 from dse.comparison.run_ratios import run_ratio_errors
 from dse.evaluate.run import RunResult, model_of, run
 from dse.explanation.comparison_limits import broken, read_limits
@@ -76,7 +76,7 @@ def compare_gpus(
     gpus: Sequence[str | Path | Gpu | GpuSheet],
     workload: str,
     axis: str = "",
-    values: Sequence[str] = (),
+    values: Sequence[str | float] = (),
     model: str | TimingModel | None = None,
     power: str | PowerChoice | None = None,
     prices: Mapping[str, float] | None = None,
@@ -89,10 +89,14 @@ def compare_gpus(
     "tbt_ms <= 40"; a row beyond one is told, and no best. A GPU that cannot run has a row with its reason. Raises
     InputError where the workload, a GPU or a limit is wrong, or no GPU can run it.
     """
+    expect("prices", prices, Mapping | None, "give the price of an hour by GPU, as {'h100_sxm': 2.5}")
+    limits = listed("limits", limits, "give a list of conditions, as ['tbt_ms <= 40']")
     conditions = read_limits(limits, (*METRICS, "usd_per_hour"))
-    sheets = _priced([sheet_of(gpu) for gpu in gpus], prices or {})
-    _refuse_twice(sheets)
-    texts = {value: with_setting(workload, axis, value) for value in values} if axis else {"": workload}
+    sheets = _priced(
+        [sheet_of(gpu) for gpu in listed("gpus", gpus, "give a list, as ['h100_sxm', 'h200']")], prices or {}
+    )
+    _refuse_count(sheets)
+    texts = _texts(workload, axis, listed("values", values, "give a list, as [1, 8, 64]"))
     timing, watts = model_of(model, workload, *sheets), power_of(power)
     rows, ran = [], []
     for value, text in texts.items():
@@ -128,7 +132,19 @@ def compared_metric(result: RunResult) -> str:
     return "tokens_per_s" if "tokens_per_s" in result.metrics else "time_ms"
 
 
-def _refuse_twice(sheets: Sequence[GpuSheet]) -> None:
+def _texts(workload: str, axis: str, values: Sequence[Any]) -> dict[str, str]:
+    """The workload's text at each value of an axis, by the value; the text itself, by "", without an axis."""
+    expect("axis", axis, str, "give a key of the workload, as 'batch'")
+    if bool(axis) != bool(values):
+        raise InputError(f"axis = {axis!r}, values = {list(values)}: give both, as 'batch' and [1, 8, 64], or neither")
+    if axis:
+        expect("workload", workload, str, "give its text, as 'llama3_8b:phase=decode', where a setting varies")
+    return {str(value): with_setting(workload, axis, str(value)) for value in values} if axis else {"": workload}
+
+
+def _refuse_count(sheets: Sequence[GpuSheet]) -> None:
+    if not sheets:
+        raise InputError("gpus = [] is not accepted; give one GPU at least")
     names = [sheet.name for sheet in sheets]
     twice = [name for name in dict.fromkeys(names) if names.count(name) > 1]
     if twice:

@@ -3,7 +3,7 @@
 from collections.abc import Container, Sequence
 from pathlib import Path
 
-from dse.base.errors import InputError, expect
+from dse.base.errors import InputError, expect, paths_of
 from dse.grid.checkpoint import FOLDER, differences
 from dse.grid.machine import unlike
 from dse.grid.merged_checkpoint import FinishedPart, MergedCheckpoint
@@ -26,7 +26,7 @@ def merge(
     InputError naming a part that is missing, given twice, not finished, or of another sweep.
     """
     expect("folders", folders, list | tuple, "give a list of the folders of shards")
-    parts = parts_of([Path(folder) for folder in folders])
+    parts = parts_of(paths_of("folders", folders))
     space = space_of_parts(parts)
     if out is None:
         return _run(space, parts, None, progress).run()

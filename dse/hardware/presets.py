@@ -311,6 +311,8 @@ def load_sheet(name_or_path: str | Path, where: str = "GPU") -> GpuSheet:
     ``where`` opens the sentence about a name that means no GPU.
     """
     expect(where, name_or_path, (str, os.PathLike), "give the name of a GPU, as 'h100_sxm', or the path of a GPU TOML")
+    if not str(name_or_path).strip():
+        raise InputError(f"{where}: its name is empty; give one of 'dse show gpus', as h100_sxm, or a GPU TOML's path")
     path = Path(name_or_path)
     if path.suffix == ".toml":
         return gpu_from_mapping(read_toml(path), str(path), path.stem)

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from dse.base.csv_table import notes_of_unit
-from dse.base.errors import InputError, accepted
+from dse.base.errors import InputError, accepted, expect, listed, path_of
 from dse.base.skipped_rows import Skipped, counted, why_skipped
 from dse.prediction.baselines import Calibrated
 from dse.prediction.calibrated import calibrated_models
@@ -141,8 +141,11 @@ def predict(
         print(answer.to_frame())
         model = answer.model()                       # a timing model like Amali() or Roofline()
     """
+    expect("target", target, str, "give the name of a GPU, as 'h100_sxm'")
+    predictors = tuple(listed("predictors", predictors, "give a list of names, as ['nnls']"))
     _check_names(predictors)
-    measured = table if isinstance(table, MeasuredTable) else read_measured(Path(table), quantity_named(quantity))
+    of_quantity = quantity_named(quantity)
+    measured = table if isinstance(table, MeasuredTable) else read_measured(path_of("table", table), of_quantity)
     counted_host = None if counters is None else Counters.read(Path(counters))
     base = model or Amali()
     preset = target_preset(measured, target, "--target")

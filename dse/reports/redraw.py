@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from dse.base.errors import path_of
 from dse.explanation.axis_verdicts import axis_verdicts
 from dse.reports.search.data import SearchReport, load_page
 from dse.reports.sweep.assumed import assumed_numbers
@@ -18,8 +19,8 @@ def report(folder: str | Path) -> Path:
     Only the few designs that the page looks into are evaluated. Of a result that another version computed none is: the
     page shows what its files hold, and says so.
     """
-    path = Path(folder) / PAGE
-    shown = load_page(Path(folder))
+    folder = path_of("folder", folder)
+    path, shown = folder / PAGE, load_page(folder)
     result = shown.result if isinstance(shown, SearchReport) else shown
     if result.computed_by:
         write_page(shown, path)

@@ -2,13 +2,14 @@
 
 from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass
+from numbers import Real
 from pathlib import Path
 from statistics import mean
 from typing import Any, NamedTuple
 
 import pandas as pd
 
-from dse.base.errors import InputError
+from dse.base.errors import InputError, expect, path_of
 from dse.base.skipped_rows import Skipped, why_skipped
 from dse.scaling.cliffs import Cliff, ambiguous_steps, find_cliffs
 from dse.scaling.scale_model import METHODS, NOTHING, ScaleModels, falls_to_nothing, interval
@@ -182,11 +183,13 @@ def scale(table: str | Path | list[Sheet], small: float | None = None, large: fl
         for point in scale([Sheet("mine", "SM", (dct,))]).sheets[0].points:
             print(point.method, point.size, point.ipc, point.interval)
     """
+    for name, size in (("small", small), ("large", large)):
+        expect(name, size, Real | None, "give a size, as 8")
     if (small is None) != (large is None):
         raise InputError("--small and --large: give both sizes, or neither")
     if small is not None and large is not None and not 0 < small < large:
         raise InputError(f"--small {small:g} --large {large:g}: give two sizes, the smaller first")
-    sheets = table if isinstance(table, list) else read_scale_table(Path(table))
+    sheets = table if isinstance(table, list) else read_scale_table(path_of("table", table))
     name = "sheets" if isinstance(table, list) else str(table)
     refuse_twice(f"{name}: sheet", [sheet.name for sheet in sheets])
     skipped = Skipped()

@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from dse.base.errors import InputError, accepted
+from dse.base.errors import InputError, accepted, path_of
 from dse.measured.table import has_power
 from dse.power.calibration import calibrated_board
 from dse.validation.power import OPERATORS, validate_power
@@ -64,7 +64,8 @@ def validate(
     ``timing``, ``harness`` and ``engine`` are of time. ``calibration``: of the quantity's model, a name or a TOML.
     ``bindings``: rows say what binds them. Raises InputError.
     """
-    table, asked = Path(table), quantity_of(table, quantity)
+    table = path_of("table", table)
+    asked = quantity_of(table, quantity)
     if asked == "stalls":
         return StallValidation(validate_stalls(table, timing, gpu, calibration))
     if asked == "power":

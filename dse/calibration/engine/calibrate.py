@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from dse.base.csv_table import OTHER_UNIT
-from dse.base.errors import InputError
+from dse.base.errors import InputError, expect, paths_of
 from dse.base.skipped_rows import Skipped, why_skipped
 from dse.calibration.engine.answer import EngineAnswer, EngineCost, Errors
 from dse.calibration.engine.fit import Runs, fits, measured_runs
@@ -39,7 +39,7 @@ UNIT = "is latency_us in microseconds, and are the runs of this GPU, network and
 
 def calibrate_engine(
     name: str,
-    tables: Sequence[Path],
+    tables: str | Path | Sequence[str | Path],
     like: str = SHARED,
     eager: bool | None = None,
     gpu: str | None = None,
@@ -54,11 +54,13 @@ def calibrate_engine(
     there are enough to judge the fit. Raises InputError with fewer than FEWEST different runs; one that stands
     twice, with one time, counts once.
     """
+    expect("name", name, str, "give a name for the engine, as 'mine'")
     _refuse_name(name)
+    tables = paths_of("tables", tables or [])
     if not tables:
         raise InputError("TABLE: none is given; give one or more CSVs of measured runs after the engine's name")
     base, skipped = find_engine(like, "--like"), Skipped()
-    read = tuple(read_times(Path(table)) for table in tables)
+    read = tuple(read_times(table) for table in tables)
     notes = [f"{Path(table.path).name}: {note}" for table in read for note in notes_of_gpus(table)]
     used = _once(read, skipped)
     runs = Runs(part for table in used for part in measured_runs(table, skipped, base, gpu, calibration))

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from dse.base.errors import InputError
+from dse.base.errors import InputError, path_of
 from dse.calibration.power.accelwattch_fit import CLASSES, HEADLINE, ClassErrors, coefficients, judge
 from dse.calibration.power.board import calibrate_board
 from dse.calibration.power.document import Answer
@@ -24,7 +24,7 @@ def calibrate_power(
     ``progress`` is called with 1 after each of :data:`PARTS` parts. ``gpu``: a preset or TOML that stands for the
     device of a table of operators. Raises InputError for a table that cannot be used.
     """
-    table = Path(table)
+    table = path_of("table", table)
     if table_kind(table) == "operators":
         if variant is not None:
             raise InputError(f"--variant {variant}: {table} holds operators, not kernels with components; leave it out")

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from dse.base.errors import InputError
+from dse.base.errors import InputError, paths_of
 from dse.base.skipped_rows import Skipped, counted
 from dse.calibration.timing.answer import GpuTimingAnswer, TimingAnswer
 from dse.calibration.timing.implementations import by_implementation, that_ran
@@ -78,8 +78,7 @@ def calibrate_timing(
     """
     sheet = load_sheet(gpu)
     _refuse_shipped(gpu, sheet)
-    tables = [tables] if isinstance(tables, str | Path) else tables
-    read = [read_times(Path(table)) for table in tables]
+    read = [read_times(table) for table in paths_of("tables", tables)]
     if not read:
         raise InputError("calibrate timing: no table is given; give one or more measured tables")
     way = find_protocol(harness) if harness else None

@@ -6,10 +6,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from dse.base.errors import expect
 from dse.evaluate.shared_programs import DESIGNS
 from dse.explanation.assumed_effects import BASE, AssumedEffects, assumed_effects
 from dse.explanation.assumed_numbers import UNSURE, AssumedNumber
 from dse.grid.result import SweepResult, records
+from dse.pareto.search import SearchResult
 from dse.reports.common.words import axis_value, capital, gpu_name, label, number, quantity, signed_percent, unit_text
 from dse.reports.sweep.data import lettered_front
 from dse.reports.sweep.design_explanations import Programs
@@ -32,11 +34,13 @@ METHOD = (
 )
 
 
-def assumed_numbers(result: SweepResult, programs: Programs | None = None) -> AssumedEffects | None:
+def assumed_numbers(result: SweepResult | SearchResult, programs: Programs | None = None) -> AssumedEffects | None:
     """Return what assumed numbers decide of the designs that a result recommends; None where it recommends none.
 
     ``programs``: those of the result's space, if they were begun before.
     """
+    result = result.result if isinstance(result, SearchResult) else result
+    expect("result", result, SweepResult, "give what dse.sweep or dse.search returns")
     front, letters = lettered_front(result, DESIGNS - 1)
     order = np.lexsort((np.arange(len(letters)), np.array(letters), np.array([not letter for letter in letters])))
     names = [letters[place] for place in order if letters[place]]

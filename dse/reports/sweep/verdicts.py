@@ -4,6 +4,7 @@ from typing import Any
 
 import pandas as pd
 
+from dse.base.errors import expect
 from dse.explanation.attribute_words import words
 from dse.explanation.axis_verdicts import ALWAYS, GAIN, UNTIL, AxisCut, AxisVerdict, AxisVerdicts, scanned_axes
 from dse.explanation.cause_words import cause_text
@@ -41,6 +42,7 @@ def verdict_sentences(verdicts: AxisVerdicts | None) -> list[str]:
 
     ``verdicts`` are those of :func:`dse.axis_verdicts`; None has no paragraph.
     """
+    expect("verdicts", verdicts, AxisVerdicts | None, "give what dse.axis_verdicts returns")
     if verdicts is None:
         return []
     return [*_base_itself(verdicts), *(_of_axis(verdicts, axis) for axis in scanned_axes(verdicts.space))]
