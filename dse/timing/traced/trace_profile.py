@@ -81,7 +81,7 @@ def other_generation(traces: TraceDirectory, capabilities: Sequence[float]) -> s
     if not others:
         return ""
     return (
-        f"recorded for compute capability {recorded[0]:g}, timed on {', '.join(f'{c:g}' for c in others)}: kernels "
+        f"recorded for compute capability {recorded[0]:.1f}, timed on {', '.join(f'{c:.1f}' for c in others)}: kernels "
         "that are compiled for it would be others"
     )
 

@@ -117,7 +117,7 @@ def test_another_generations_trace_is_marked_and_instructions_that_a_gpu_lacks_a
     trace: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run_command(["trace", str(trace), "--gpu", "h100_sxm", "--timing", "roofline"]) == 0
-    assert "recorded for compute capability 7.5, timed on 9" in capsys.readouterr().err
+    assert "recorded for compute capability 7.5, timed on 9.0: " in capsys.readouterr().err
     copies = ["0010 ffffffff 0 UTMALDG.2D 0 0", "0020 ffffffff 0 EXIT 0 0"]
     hopper = write_directory(tmp_path / "hopper", kernel_text([[copies]], name="copies", binary=90))
     assert run_command(["trace", str(hopper), "--gpu", "a100_sxm_80gb", "--timing", "roofline"]) == 2
