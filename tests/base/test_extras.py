@@ -59,6 +59,15 @@ def test_commands_beside_the_main_job_name_what_to_install(arguments: tuple[str,
     assert done.stderr.startswith("dse: ") and f"pip install 'gpu-dse[{name}]'" in done.stderr
 
 
+def test_what_answers_the_main_job_imports_none_of_them() -> None:
+    folders = ("common", "compare", "explain", "run", "sweep")
+    files = [file for name in folders for file in (ROOT / "dse" / "reports" / name).rglob("*.py")]
+    names = sorted({".".join(file.relative_to(ROOT).with_suffix("").parts) for file in files})
+    call = f"{LACKING}import importlib\nfor name in {names!r}: importlib.import_module(name)"
+    done = subprocess.run([sys.executable, "-c", call], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
 @pytest.mark.slow
 def test_the_main_job_needs_none_of_them(quick, write_space, tmp_path: Path) -> None:
     space, out = str(write_space(quick)), str(tmp_path / "out")

@@ -1,7 +1,7 @@
 """Which assumed numbers decide the answer of a sweep or a search: as a table, as sentences, as JSON."""
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -11,11 +11,13 @@ from dse.evaluate.shared_programs import DESIGNS
 from dse.explanation.assumed_effects import BASE, AssumedEffects, assumed_effects
 from dse.explanation.assumed_numbers import UNSURE, AssumedNumber
 from dse.grid.result import SweepResult, records
-from dse.pareto.search import SearchResult
 from dse.reports.common.words import axis_value, capital, gpu_name, label, number, quantity, signed_percent, unit_text
 from dse.reports.sweep.data import lettered_front
 from dse.reports.sweep.design_explanations import Programs
 from dse.space.designs import encoded
+
+if TYPE_CHECKING:
+    from dse.pareto.search import SearchResult  # which needs what searches need
 
 MOST = 5
 """Numbers that are shown; more where more change the order of recommended designs."""
@@ -34,20 +36,20 @@ METHOD = (
 )
 
 
-def assumed_numbers(result: SweepResult | SearchResult, programs: Programs | None = None) -> AssumedEffects | None:
+def assumed_numbers(result: "SweepResult | SearchResult", programs: Programs | None = None) -> AssumedEffects | None:
     """Return what assumed numbers decide of the designs that a result recommends; None where it recommends none.
 
     ``programs``: those of the result's space, if they were begun before.
     """
-    result = result.result if isinstance(result, SearchResult) else result
-    expect("result", result, SweepResult, "give what dse.sweep or dse.search returns")
-    front, letters = lettered_front(result, DESIGNS - 1)
+    found: Any = getattr(result, "result", result)  # a search's answer holds that of its designs
+    expect("result", found, SweepResult, "give what dse.sweep or dse.search returns")
+    front, letters = lettered_front(found, DESIGNS - 1)
     order = np.lexsort((np.arange(len(letters)), np.array(letters), np.array([not letter for letter in letters])))
     names = [letters[place] for place in order if letters[place]]
-    if not names or result.space.variants:
+    if not names or found.space.variants:
         return None  # of other bases and other kernels other numbers are assumed
     designs = front.iloc[order]
-    space = result.space
+    space = found.space
     axes = {axis.name: np.array([encoded(axis, cell) for cell in designs[axis.name]]) for axis in space.axes}
     return assumed_effects(space, axes, names, (programs or Programs(space)).evaluations())
 
