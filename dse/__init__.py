@@ -39,7 +39,7 @@ _HOME = {
     "run": "dse.evaluate.run",
     "RunResult": "dse.evaluate.run",
     "SweepResult": "dse.grid.result",
-    "SearchResult": "dse.pareto.search",
+    "SearchResult": "dse.pareto.search_result",
     "search": "dse.pareto.search",
     "ParetoSampler": "dse.pareto.pareto_sampler",
     "SpaceObjective": "dse.pareto.space_objective",
@@ -92,8 +92,8 @@ if TYPE_CHECKING:
     from dse.hardware.presets import load_gpu as load_gpu
     from dse.measurement.measure import measure as measure
     from dse.pareto.pareto_sampler import ParetoSampler as ParetoSampler
-    from dse.pareto.search import SearchResult as SearchResult
     from dse.pareto.search import search as search
+    from dse.pareto.search_result import SearchResult as SearchResult
     from dse.pareto.space_objective import SpaceObjective as SpaceObjective
     from dse.prediction.predict import predict as predict
     from dse.reports.redraw import report as report

@@ -8,7 +8,7 @@ import plotly.graph_objects as go
 from dse.base.errors import InputError, expect_one_of
 from dse.explanation.gpu_comparison import GpuComparison
 from dse.grid.result import SweepResult
-from dse.pareto.search import SearchResult
+from dse.pareto.search_result import SearchResult
 from dse.reports.common.stacks import stacks_figure
 from dse.reports.compare.figures import comparison_figure
 from dse.reports.search.data import search_report

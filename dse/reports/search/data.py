@@ -3,22 +3,20 @@
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from dse.grid.record import load_result, read_record
 from dse.grid.result import SweepResult
+from dse.pareto.search_result import SearchResult
 from dse.reports.sweep.data import measured_baseline, thinned
 from dse.reports.sweep.data_axes import ascending
 from dse.reports.sweep.idle_axes import codes
 from dse.space.axis import Axis
 from dse.space.designs import SAMPLE, encoded
 from dse.space.space import Objective
-
-if TYPE_CHECKING:
-    from dse.pareto.search import SearchResult  # without what a search needs to run
 
 LEAST = 10
 """Pairs of feasible designs that differ in one axis alone, from which the effect of a step of that axis is shown."""
@@ -44,7 +42,7 @@ class SearchReport:
         return float(1 - before["hypervolume"].iloc[-1] / self.hypervolume)
 
 
-def search_report(search: "SearchResult") -> SearchReport:
+def search_report(search: SearchResult) -> SearchReport:
     """Return a search as its page shows it."""
     return _search_report(search.result, search.record(), search.history)
 

@@ -9,7 +9,8 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeRe
 
 from dse.explanation.assumed_effects import AssumedEffects
 from dse.explanation.axis_verdicts import AxisVerdicts
-from dse.pareto.search import HYPERVOLUME_OF, SearchResult, default_evaluations
+from dse.pareto.search import default_evaluations
+from dse.pareto.search_result import HYPERVOLUME_OF, SearchResult
 from dse.reports.common.terminal_parts import say
 from dse.reports.sweep.terminal import print_front
 from dse.space.space import Space

@@ -1,7 +1,7 @@
 """Which assumed numbers decide the answer of a sweep or a search: as a table, as sentences, as JSON."""
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -11,13 +11,11 @@ from dse.evaluate.shared_programs import DESIGNS
 from dse.explanation.assumed_effects import BASE, AssumedEffects, assumed_effects
 from dse.explanation.assumed_numbers import UNSURE, AssumedNumber
 from dse.grid.result import SweepResult, records
+from dse.pareto.search_result import SearchResult
 from dse.reports.common.words import axis_value, capital, gpu_name, label, number, quantity, signed_percent, unit_text
 from dse.reports.sweep.data import lettered_front
 from dse.reports.sweep.design_explanations import Programs
 from dse.space.designs import encoded
-
-if TYPE_CHECKING:
-    from dse.pareto.search import SearchResult  # which needs what searches need
 
 MOST = 5
 """Numbers that are shown; more where more change the order of recommended designs."""
@@ -36,12 +34,12 @@ METHOD = (
 )
 
 
-def assumed_numbers(result: "SweepResult | SearchResult", programs: Programs | None = None) -> AssumedEffects | None:
+def assumed_numbers(result: SweepResult | SearchResult, programs: Programs | None = None) -> AssumedEffects | None:
     """Return what assumed numbers decide of the designs that a result recommends; None where it recommends none.
 
     ``programs``: those of the result's space, if they were begun before.
     """
-    found: Any = getattr(result, "result", result)  # a search's answer holds that of its designs
+    found = result.result if isinstance(result, SearchResult) else result
     expect("result", found, SweepResult, "give what dse.sweep or dse.search returns")
     front, letters = lettered_front(found, DESIGNS - 1)
     order = np.lexsort((np.arange(len(letters)), np.array(letters), np.array([not letter for letter in letters])))

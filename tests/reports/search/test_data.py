@@ -8,7 +8,7 @@ import pytest
 from dse import sweep
 from dse.base.errors import InputError
 from dse.grid.result import SweepResult
-from dse.pareto.search import SearchResult
+from dse.pareto.search_result import SearchResult
 from dse.reports.search.data import LEAST, SearchReport, evaluated_effects, load_page
 from dse.reports.sweep.answer import answer, caveats
 from dse.reports.sweep.page import page_html, write_page

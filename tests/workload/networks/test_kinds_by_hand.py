@@ -446,6 +446,26 @@ def made(network: str, number: int, phase: str, batch: int, tokens: int, gpus: i
     return [(name, 2 * k.fma, k.cold_bytes + k.warm_bytes + k.write_bytes) for name, k in kernels]
 
 
+def assert_alike(found: list[Row], expected: list[Row]) -> None:
+    """Kernels of one layer by name, in order; operations and bytes of each but for roundings."""
+    assert [row[0] for row in found] == [row[0] for row in expected]
+    for row, wanted in zip(found, expected, strict=True):
+        assert row[1:] == pytest.approx(wanted[1:], rel=1e-6), row[0]
+
+
+def sums(s: Shape, name: str, hidden: int) -> list[Row]:
+    """What GPUs that share a half add up."""
+    return [vector(f"{name}_all_reduce", s.rows * hidden)] if s.n > 1 else []
+
+
+def pre(s: Shape, hidden: int, attention: list[Row], mlp: list[Row]) -> list[Row]:
+    """Each half after a norm."""
+    halves = zip(("attention", "mlp"), (attention, mlp), strict=True)
+    return [
+        row for name, half in halves for row in (norm(f"{name}_norm", s.rows, hidden), *half, *sums(s, name, hidden))
+    ]
+
+
 @pytest.mark.parametrize("gpus", [1, 8])
 @pytest.mark.parametrize(("phase", "batch", "tokens"), SHAPES)
 @pytest.mark.parametrize("kind", BY_HAND)
@@ -454,13 +474,10 @@ def test_a_layer_is_what_is_written_out_by_hand(kind, phase, batch, tokens, gpus
     s, hidden = Shape(phase, batch, tokens, gpus), load_network(network).hidden
     expected = []
     for half, name in zip(by_hand(s), ("attention", "mlp"), strict=True):
-        reduced = [vector(f"{name}_all_reduce", s.rows * hidden)] if gpus > 1 and half else []
+        reduced = sums(s, name, hidden) if half else []
         last = half[-1:] if half and half[-1][0].endswith(("post_norm", "spread")) else []
         expected += [*half[: len(half) - len(last)], *reduced, *last]
-    found = made(network, number, phase, batch, tokens, gpus)
-    assert [row[0] for row in found] == [row[0] for row in expected]
-    for row, wanted in zip(found, expected, strict=True):
-        assert row[1:] == pytest.approx(wanted[1:], rel=1e-6), row[0]
+    assert_alike(made(network, number, phase, batch, tokens, gpus), expected)
 
 
 def test_every_kind_that_a_shipped_network_has_is_written_out():

@@ -16,11 +16,12 @@ from tests.workload.networks.layer_properties import PROPERTIES
 from tests.workload.networks.test_kinds_by_hand import (
     SHAPES,
     Shape,
+    assert_alike,
     experts,
     gated,
     grouped,
     made,
-    norm,
+    pre,
     product,
     routed,
     state,
@@ -125,14 +126,7 @@ def test_a_layer_is_what_is_written_out_by_hand(tmp_path, kind, phase, batch, to
     said, number, by_hand = BY_HAND[kind]
     path = str(config(tmp_path, **said))
     s, hidden = Shape(phase, batch, tokens, gpus), load_network(path).hidden
-    expected = []
-    for half, name in zip(by_hand(s), ("attention", "mlp"), strict=True):
-        reduced = [vector(f"{name}_all_reduce", s.rows * hidden)] if gpus > 1 else []
-        expected += [norm(f"{name}_norm", s.rows, hidden), *half, *reduced]
-    found = made(path, number, phase, batch, tokens, gpus)
-    assert [row[0] for row in found] == [row[0] for row in expected]
-    for row, wanted in zip(found, expected, strict=True):
-        assert row[1:] == pytest.approx(wanted[1:], rel=1e-6), row[0]
+    assert_alike(made(path, number, phase, batch, tokens, gpus), pre(s, hidden, *by_hand(s)))
 
 
 @pytest.mark.parametrize(

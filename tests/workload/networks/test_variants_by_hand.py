@@ -14,14 +14,17 @@ from tests.workload.networks.test_kinds_by_hand import (
     SHAPES,
     Row,
     Shape,
+    assert_alike,
     experts,
     gated,
     grouped,
     made,
     norm,
     plain,
+    pre,
     product,
     routed,
+    sums,
     vector,
 )
 
@@ -47,19 +50,6 @@ ONE_KEY = {
     "hidden_act": "relu",
 }
 """A StarCoder: 48 heads share one of keys and values."""
-
-
-def pre(s: Shape, hidden: int, attention: list[Row], mlp: list[Row]) -> list[Row]:
-    """Each half after a norm."""
-    halves = zip(("attention", "mlp"), (attention, mlp), strict=True)
-    return [
-        row for name, half in halves for row in (norm(f"{name}_norm", s.rows, hidden), *half, *sums(s, name, hidden))
-    ]
-
-
-def sums(s: Shape, name: str, hidden: int) -> list[Row]:
-    """What GPUs that share a half add up."""
-    return [vector(f"{name}_all_reduce", s.rows * hidden)] if s.n > 1 else []
 
 
 def gated_result(s: Shape) -> list[Row]:
@@ -153,10 +143,7 @@ def test_a_layer_is_what_is_written_out_by_hand(tmp_path, kind, phase, batch, to
     network, number, by_hand = BY_HAND[kind]
     name = network if isinstance(network, str) else str(config(tmp_path, **network))
     expected = by_hand(Shape(phase, batch, tokens, gpus))
-    found = made(name, number, phase, batch, tokens, gpus)
-    assert [row[0] for row in found] == [row[0] for row in expected]
-    for row, wanted in zip(found, expected, strict=True):
-        assert row[1:] == pytest.approx(wanted[1:], rel=1e-6), row[0]
+    assert_alike(made(name, number, phase, batch, tokens, gpus), expected)
 
 
 def test_every_variant_that_a_shipped_network_has_is_written_out(tmp_path):
