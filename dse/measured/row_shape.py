@@ -36,7 +36,7 @@ one token's heads share a latent as their key, a slice of which is their value."
 ALL_REDUCE = "all_reduce"
 """Operator of ``rows`` x ``cols`` activations that are summed over ``tp`` GPUs."""
 
-FRAMEWORK = re.compile(r"\bimpl=((?:vllm|sglang|trtllm)-[\d.]+)")
+FRAMEWORK = re.compile(r"\bimpl=((?:vllm|sglang|trtllm)-\d+(?:\.\d+)*)")
 """How the notes of a row begin that name a framework and its version."""
 
 KERNEL_NAMES = ("kernel", "benchmark_group")

@@ -8,7 +8,7 @@ from dse.base.errors import InputError
 from dse.cli import run_command
 from dse.cli.pages import folder_of_results, page_file
 
-WORKLOAD = "gpt2_xl:phase=decode,context=512,dtype=fp16"
+PRODUCT = "m,n,k\n1024,4096,4096\n"
 ROWS = "device,op,dtype,m,n,k,latency_us\nH100,gemm,bf16,1024,4096,4096,59.07\nH100,gemm,bf16,2048,4096,4096,111.3\n"
 
 
@@ -48,11 +48,17 @@ def test_what_the_end_leads_to_is_not_written_over(tmp_path):
 
 @pytest.mark.parametrize("json_", [False, True])
 @pytest.mark.parametrize(
-    "command", [["compare", "h100_sxm", "h200", WORKLOAD], ["explain", "h100_sxm", WORKLOAD], ["validate", "rows.csv"]]
+    "command",
+    [
+        ["compare", "h100_sxm", "h200", "product.csv"],
+        pytest.param(["explain", "h100_sxm", "product.csv"], marks=pytest.mark.slow),
+        ["validate", "rows.csv", "--timing", "roofline"],
+    ],
 )
 def test_commands_tell_where_the_page_is(tmp_path, monkeypatch, capsys, command, json_):
     monkeypatch.chdir(tmp_path)
     Path("rows.csv").write_text(ROWS)
+    Path("product.csv").write_text(PRODUCT)
     assert run_command([*command, "-o", "mine", *["--json"][: int(json_)]]) == 0
     printed = capsys.readouterr()
     assert Path("mine.html").read_text().startswith("<!DOCTYPE html>") and not Path("mine").exists()

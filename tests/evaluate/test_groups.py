@@ -28,7 +28,8 @@ def evaluators(request: pytest.FixtureRequest) -> tuple[Evaluator, Evaluator]:
     from tests.conftest import SMALL
 
     links = SMALL["links"] | {"l2_slices": "sm_count - 1", "boost_clock_mhz": "1500 + sm_count"}
-    space = of_axes(SMALL, links=links, constraints=["die_mm2 <= 830"])
+    one = {"workloads": {"prefill": SMALL["workloads"]["prefill"]}, "objectives": SMALL["objectives"][::2]}
+    space = of_axes(SMALL, links=links, constraints=["die_mm2 <= 830"], **one)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(by_workload, "MOST_DESIGNS", 0)
         patch.setattr(space_program, "chosen_groups", lambda *_: Groups(("sm_count", "l2_slices"), 32, 12))
@@ -41,7 +42,8 @@ def evaluators(request: pytest.FixtureRequest) -> tuple[Evaluator, Evaluator]:
 def test_groups_change_no_result(evaluators: tuple[Evaluator, Evaluator], which: str) -> None:
     grouped, plain = evaluators
     space, draw = grouped.space, np.random.default_rng(0)
-    numbers = {"in order": np.arange(space.size), "one": np.array([77])}.get(which, draw.integers(space.size, size=300))
+    drawn = draw.integers(space.size, size=space.size)
+    numbers = {"in order": np.arange(space.size), "one": np.array([77])}.get(which, drawn)
     columns = designs.with_links(space, space.at(numbers))
     if which == "the base":
         columns = designs.baseline(space)

@@ -33,6 +33,7 @@ QUICK = {
     "026_mixtures": ("--write",),
     "027_attention_today": ("--write",),
     "028_host_to_target": (),
+    "029_before_calibration": (),
 }
 """Experiments that run in minutes -> arguments with which they write their tables."""
 

@@ -20,6 +20,9 @@ from dse.reports.sweep.design_toml import design_files
 from dse.reports.sweep.page import write_page
 from tests.reports.conftest import QUICK, SMALL, swept
 
+pytestmark = pytest.mark.usefixtures("browser")
+"""First of all: without a browser no page is made."""
+
 FLAGS = (
     "--headless=new",
     "--no-sandbox",
@@ -60,7 +63,7 @@ TEXTS = {
 PERMISSIONS = ["clipboardReadWrite", "clipboardSanitizedWrite"]
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """Chromium, headless."""
     webdriver = pytest.importorskip("selenium.webdriver", reason="install selenium, chromium and chromedriver")
