@@ -5,7 +5,14 @@ import pandas as pd
 import pytest
 
 from dse.base.errors import InputError
-from dse.measured.row_shape import PRODUCT_SHAPE, bare_names, masks_later, notes_of_masks, why_no_shape
+from dse.measured.row_shape import (
+    PRODUCT_SHAPE,
+    bare_names,
+    framework_of,
+    masks_later,
+    notes_of_masks,
+    why_no_shape,
+)
 
 
 @pytest.mark.parametrize(
@@ -68,3 +75,16 @@ def test_a_type_has_one_name_whichever_framework_s_is_given(given, row):
     frame = bare_names(pd.DataFrame({"dtype": [given, None], "kv_dtype": [None, given]}))
     assert frame["dtype"].fillna("").tolist() == [row, ""]
     assert frame["kv_dtype"].fillna("").tolist() == ["", row]
+
+
+@pytest.mark.parametrize(
+    ("notes", "release"),
+    [
+        ("impl=vllm-0.19.0/cutlass; A=row", "vllm-0.19.0"),
+        ("impl=sglang-0.5.6.post2/sglang", "sglang-0.5.6"),
+        ("impl=trtllm-1.3.0rc20/cublas", "trtllm-1.3.0"),
+        ("impl=cublas", ""),
+    ],
+)
+def test_a_release_is_its_numbers(notes, release):
+    assert framework_of(notes) == release
