@@ -346,6 +346,13 @@ def elsewhere_sections(page: Page) -> None:
     page.add(*(f"| {new} | {n} | {in_band(share, True)} | {width} |" for new, n, share, width in other.novelty()))
 
 
+def before_elsewhere(text: str) -> list[str]:
+    """Return the lines of a page before the sections that other experiments' READMEs tell."""
+    first = experiment("020_scoreboard", "elsewhere.py").SECTIONS[0][0]
+    lines = text.splitlines()
+    return lines[: lines.index(f"## {first}") - 1]  # a blank line stands before a section
+
+
 def slopes_section(page: Page) -> None:
     """Add what ratios between pairs of real GPUs are off by, as experiments/021_natural_experiments left it."""
     lines = pd.read_csv(EXPERIMENTS / SLOPES / "scores.csv")
@@ -358,8 +365,16 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("-o", "--out", type=Path)
     parser.add_argument("--seen", action="store_true", help="only what needs no fit")
+    parser.add_argument("--told", action="store_true", help="only what other READMEs tell, anew in the page of --out")
     arguments = parser.parse_args()
+    if arguments.told and not arguments.out:
+        parser.error("--told: give the page with --out")
     page = Page()
+    if arguments.told:
+        page.lines += before_elsewhere(arguments.out.read_text(encoding="utf-8"))
+        elsewhere_sections(page)
+        arguments.out.write_text("\n".join(page.lines) + "\n", encoding="utf-8")
+        return
     page.add("# Scoreboard", "", "Mean |predicted / measured - 1| in percent, of `run.py`; lower is better.")
     slopes_section(page)
     seen_sections(page)

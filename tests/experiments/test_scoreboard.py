@@ -114,3 +114,8 @@ def test_a_roofline_that_no_fit_finds_is_told_without_a_number(board):
     told_rows = list(other.attention())
     assert any(row["roofline, %"] == OVER for row in rows)
     assert [np.isnan(x.three) for x in told_rows] == [row["roofline, %"] == OVER for row in rows]
+
+
+def test_what_other_readmes_tell_is_made_anew_behind_what_stands(board):
+    text = "# Scoreboard\n\n## Layers\n\n| a |\n\n## Mixtures of experts\n\n| old |\n"
+    assert board.before_elsewhere(text) == ["# Scoreboard", "", "## Layers", "", "| a |"]
