@@ -82,9 +82,6 @@ def _listed(cell: str) -> tuple[str, ...]:
 BITS = {name: kind.bits for name, kind in data_types().items()}
 """Bits an element of each type; blocks of some carry scales besides: see :func:`element_bytes`."""
 
-ELEMENT_BYTES = {name: kind.bytes for name, kind in data_types().items()}
-"""Bytes an element of each type, scales included."""
-
 TENSOR_DTYPES = tuple(name for name, kind in data_types().items() if kind.operands)
 """Data types that tensor cores multiply; ``Kernel.tensor_dtype`` is an index into this tuple."""
 
@@ -97,7 +94,7 @@ COMPUTED = tuple(name for name, kind in data_types().items() if kind.instruction
 
 def element_bytes(dtype: str) -> float:
     """Return bytes an element of ``dtype``, scales of block formats included."""
-    return ELEMENT_BYTES[dtype]
+    return data_types()[dtype].bytes
 
 
 def with_role(role: str) -> tuple[str, ...]:

@@ -372,14 +372,12 @@ def main() -> None:
     page = Page()
     if arguments.told:
         page.lines += before_elsewhere(arguments.out.read_text(encoding="utf-8"))
-        elsewhere_sections(page)
-        arguments.out.write_text("\n".join(page.lines) + "\n", encoding="utf-8")
-        return
-    page.add("# Scoreboard", "", "Mean |predicted / measured - 1| in percent, of `run.py`; lower is better.")
-    slopes_section(page)
-    seen_sections(page)
-    if not arguments.seen:
-        unseen_sections(page)
+    else:
+        page.add("# Scoreboard", "", "Mean |predicted / measured - 1| in percent, of `run.py`; lower is better.")
+        slopes_section(page)
+        seen_sections(page)
+        if not arguments.seen:
+            unseen_sections(page)
     elsewhere_sections(page)
     if arguments.out:
         arguments.out.write_text("\n".join(page.lines) + "\n", encoding="utf-8")

@@ -41,9 +41,7 @@ def drawn_gpu(rng):
             numbers[name] = float(round(value)) if attr.type in ("int", "bool") else value
     if rng.random() < 0.3:
         numbers |= {"compute_capability": 12.0, "warpgroup_mma": 1.0}  # runs every instruction
-    if (
-        numbers["dies"] > 1
-    ):  # without a link they are refused; a slow one is all of a time, and what it passes a difference
+    if numbers["dies"] > 1:  # dies without a link are refused; a slow one is all of a time, and its bytes a difference
         numbers["die_link_gbs"] = max(numbers["die_link_gbs"], numbers["dram_bandwidth_gbs"])
     return numbers
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from math import ceil
 
 from dse.base.constants import constant
@@ -91,27 +91,27 @@ class Gemm:
         """Return the tiles of so many ``rows`` along m, of all products of the batch."""
         return self.groups.tiles(rows) if self.groups else self.batch * ceil(self.m / rows)
 
-    @cached_property
+    @property
     def types(self) -> Types:
         """Data types of what is read and of the instructions."""
         return Types(self.a, self.b, self.compute)
 
-    @cached_property
+    @property
     def a_bytes(self) -> float:
         """Bytes of A."""
         return self.batch * self.m * self.filled * self.k * element_bytes(self.a)
 
-    @cached_property
+    @property
     def b_bytes(self) -> float:
         """Bytes of B."""
         return self.batch * self.k * self.n * element_bytes(self.b)
 
-    @cached_property
+    @property
     def out_bytes(self) -> float:
         """Bytes of C."""
         return self.batch * self.m * self.filled * self.n * element_bytes(self.out)
 
-    @cached_property
+    @property
     def fma(self) -> float:
         """Multiply-adds that are asked for."""
         return self.batch * self.m * self.filled * self.n * self.k
