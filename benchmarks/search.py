@@ -5,14 +5,17 @@ minutes on two cores). Logarithms of the objectives are scaled to the box of the
 front that all drivers found together (fine, wide), reference point 1.1. On ``main`` (1.36 million designs) the search
 may evaluate one design in a hundred. On the others every driver has the same wall time with the same jitted model, in
 chunks that fit its batches, compilation left out, and is judged by the front of all that it evaluated: this package's
-search; NSGA-II of pymoo (``pip install pymoo``) with populations of 100, 200 and 1000; plain Optuna, NSGA-II (50) and
-TPE (10) asked in batches, in memory. The order of the drivers turns with the seed, for a machine that others use too.
+search; NSGA-II of pymoo with populations of 100, 200 and 1000, where it is installed (``pip install '.[benchmark]'``);
+plain Optuna, NSGA-II (50) and TPE (10) asked in batches, in memory. The order of the drivers turns with the seed, for a
+machine that others use too.
 """
 
 import json
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -169,9 +172,14 @@ DRIVERS: dict[str, Callable[[Space, float, int], Run]] = {
 }
 
 
+def installed() -> list[str]:
+    """Return the drivers whose library is installed."""
+    return [name for name in DRIVERS if find_spec("pymoo") or not name.startswith("pymoo")]
+
+
 def equal_time(space: Space, seconds: float, seeds: int) -> dict[str, dict[str, Any]]:
     """Return hypervolumes, their mean logarithm and evaluations by driver."""
-    names = list(DRIVERS)
+    names = installed()
     fronts: dict[str, list[np.ndarray]] = {name: [] for name in names}
     counts: dict[str, list[int]] = {name: [] for name in names}
     for seed in range(seeds):
@@ -232,6 +240,8 @@ def main() -> None:
     if unknown := set(wanted) - set(every):
         known.error(f"--spaces: {', '.join(sorted(unknown))} unknown; there are {', '.join(every)}")
     cache_compilations()
+    if left_out := DRIVERS.keys() - installed():
+        print(f"left out: {', '.join(sorted(left_out))}; pip install '.[benchmark]' for them", file=sys.stderr)
     document: dict[str, Any] = {}
     for name, space in every.items():
         if name not in wanted:

@@ -23,7 +23,8 @@ STEP = 0.01
 
 def area_elasticities(numbers: Mapping[str, np.ndarray]) -> np.ndarray:
     """Return d ln(area) / d ln(coefficient) [1], (designs, coefficients), coefficients as in :func:`coefficients`."""
-    found = _in_blocks(lambda gpus: _elasticities(DieArea.from_table(), gpus), numbers)
+    area = DieArea.from_table()
+    found = _in_blocks(lambda gpus: _elasticities(area, gpus), numbers)
     return found[:, [not is_exact(name) for name in coefficients()]]
 
 
@@ -41,8 +42,8 @@ def cost_slopes(numbers: Mapping[str, np.ndarray], yield_model: str) -> np.ndarr
 
     ``numbers``: attribute -> (designs,).
     """
-    cost = DieCost.from_table(yield_model)
-    return _in_blocks(lambda gpus: _cost_slopes(DieArea.from_table(), cost, gpus), numbers)
+    area, cost = DieArea.from_table(), DieCost.from_table(yield_model)
+    return _in_blocks(lambda gpus: _cost_slopes(area, cost, gpus), numbers)
 
 
 @jax.jit

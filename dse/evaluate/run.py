@@ -8,24 +8,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dse.base.brief import block, with_table
-from dse.base.errors import InputError, expect, expect_one_of
+from dse.base.errors import expect, expect_one_of
 from dse.base.quantity import Quantity
 from dse.base.units import GIGA, MEGA
 from dse.evaluate.by_workload import evaluation_of
 from dse.evaluate.evaluation import WorkloadResult
 from dse.evaluate.limit_ends import LimitEnds, limit_ends
 from dse.evaluate.metric_error import MetricError, run_metric_error, sheet_beyond
+from dse.evaluate.refusals import expect_instructions, expect_kernels, expect_memory, expect_power
 from dse.hardware.gpu import Gpu
 from dse.hardware.presets import GpuSheet, sheet_of
 from dse.hardware.prices import HourlyPrice, given_price, usd_per_million_tokens
 from dse.power.models import PowerChoice, power_of
-from dse.power.power_limit import NO_LOWER, SLOWEST
-from dse.power.sequence import LaunchSequence
 from dse.space.metrics import PRICED_METRICS, USD, WORKLOAD_METRICS
 from dse.timing.models import TIMING_MODELS, default_model, timing_model
-from dse.timing.timing import CAUSES, HOST, Timing, TimingModel
+from dse.timing.timing import CAUSES, HOST, TimingModel
 from dse.timing.traced.reading import read_workload
-from dse.workload.operator import Operator
 from dse.workload.operators.forms import is_nothing
 from dse.workload.parse import FORMS
 from dse.workload.target import Target
@@ -181,11 +179,12 @@ def run(
     power = power_of(power)
     if not isinstance(workload, Workload):
         workload = _load(workload, sheet, model)
-    _check_memory(sheet, workload)
+    expect_memory(sheet, workload)
+    expect_instructions(sheet, workload)
     evaluation = evaluation_of(workload, model, power)
     result = evaluation.on_gpu(sheet.record())
-    _check_kernels(sheet, workload, result.timing)
-    _check_power(sheet, workload, result.phases, power)
+    expect_kernels(sheet, workload, result.timing)
+    expect_power(sheet, workload, result.phases, power)
     waits = {p.name: result.waits(p.name, 0) / MEGA for p in workload.phases if HOST in result.phases[p.name].stack}
     rows = _with_shares([_row(result, k) for k in range(len(workload.operators))], waits)
     watts = {
@@ -212,63 +211,6 @@ def model_of(
 def _load(workload: str, sheet: GpuSheet, model: TimingModel) -> Workload:
     numbers = [sheet.numbers()]
     return read_workload(workload, Target.of(numbers, model.library), lambda: numbers, [sheet])
-
-
-def _check_memory(sheet: GpuSheet, workload: Workload) -> None:
-    memory, have = workload.memory, float(sheet.numbers()["dram_gb"])
-    if memory.total > have * GIGA and not workload.tokens:
-        raise InputError(
-            f"{workload.name}: its largest product needs {memory.total / GIGA:.1f} GB, {sheet.title} has {have:g} GB; "
-            "give smaller products, or a narrower data type"
-        )
-    if memory.total > have * GIGA:
-        gpus = f" on each of {workload.gpus} GPUs" if workload.gpus > 1 else ""
-        raise InputError(
-            f"{workload.name}: needs {memory.total / GIGA:.1f} GB{gpus} (weights {memory.weights / GIGA:.1f}, KV cache "
-            f"{memory.kv / GIGA:.1f}, activations {memory.activations / GIGA:.1f}), {sheet.title} has {have:g} GB; "
-            "give more GPUs (tp), a smaller batch or context, or a narrower data type"
-            + (f" ({workload.caution})" if workload.caution else "")
-        )
-
-
-def _check_power(sheet: GpuSheet, workload: Workload, phases: dict[str, LaunchSequence], power: PowerChoice) -> None:
-    for name, phase in phases.items() if power.limit else ():
-        if float(phase.clock[0]) <= NO_LOWER:
-            raise InputError(
-                f"{workload.name}: {sheet.title} draws {float(phase.power.watts[0]):.0f} W in {name} at its lowest "
-                f"clock ({SLOWEST:g} of the requested one), more than the board is held to at tdp_w = "
-                f"{sheet.numbers()['tdp_w']:g} W; give a larger tdp_w or a smaller GPU"
-            )
-
-
-def _check_kernels(sheet: GpuSheet, workload: Workload, timing: Timing) -> None:
-    for operator, runs in zip(workload.operators, timing.feasible[0], strict=True):
-        if not runs > 0:
-            raise InputError(f"{sheet.title} cannot run {operator.name} ({operator.shape}): {why_not(operator, sheet)}")
-
-
-def why_not(operator: Operator, sheet: GpuSheet) -> str:
-    """Return why a GPU has no kernel for an operator: the data type or instructions it lacks, or the CTA's size."""
-    numbers = sheet.numbers()
-    kernels = [candidate.kernel for candidate in operator.candidates]
-    has = sheet.tensor_types()
-    missing = sorted(operator.tensor_types() - set(has))
-    if missing:
-        return f"its tensor cores have no {' or '.join(missing)}; they have {', '.join(has) or 'no type at all'}"
-    if all(float(k.compute_capability) > numbers["compute_capability"] for k in kernels):
-        need = min(float(k.compute_capability) for k in kernels)
-        return f"its instructions need compute capability {need:g}, it has {numbers['compute_capability']:g}"
-    joined = min(float(getattr(k, "link_gpus", 0.0)) for k in kernels)  # kernels of a trace send nothing
-    if joined > numbers["nvlink_gpus"]:
-        return (
-            f"it sends between {joined:g} GPUs, and NVLink joins {numbers['nvlink_gpus']:g} of them; give a smaller "
-            "tp x dp"
-        )
-    smallest = min(float(k.shared_kib) for k in kernels)
-    return (
-        f"no CTA fits an SM: the smallest needs {smallest:g} KiB of shared memory, an SM has "
-        f"{numbers['shared_memory_kib']:g} KiB and {numbers['registers_per_sm']:g} registers"
-    )
 
 
 def _row(result: WorkloadResult, k: int) -> dict[str, Any]:

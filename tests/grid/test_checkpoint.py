@@ -24,6 +24,7 @@ from dse.evaluate.platform import PLATFORMS
 from dse.grid import checkpoint as checkpoint
 from dse.grid.accumulator import Accumulator
 from dse.grid.checkpoint import Checkpoint, leftovers
+from dse.grid.result import SweepResult
 from dse.grid.shard import ShardResult, SpaceEvaluator, shards
 from dse.grid.store import results_in
 from dse.grid.sweep import sweep
@@ -314,12 +315,24 @@ STEPS = {
 }
 
 
+@cache
+def left_alone(folders: pytest.TempPathFactory) -> SweepResult:
+    """A sweep that nothing ends."""
+    folder = folders.mktemp("left_alone")
+    return sweep(trivial(SIZE, folder), folder / "out")
+
+
 @pytest.mark.parametrize("error", [OSError(errno.ENOSPC, "No space left on device"), KeyboardInterrupt()], ids=repr)
 @pytest.mark.parametrize("step", STEPS)
 def test_what_ends_a_sweep_at_any_step_counts_no_shard_twice(
-    step: str, error: BaseException, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    step: str,
+    error: BaseException,
+    tmp_path: Path,
+    tmp_path_factory: pytest.TempPathFactory,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    whole, out = sweep(trivial(SIZE, tmp_path), tmp_path / "whole"), tmp_path / "out"
+    whole, out = left_alone(tmp_path_factory), tmp_path / "out"
+    assert whole.folder is not None
     with monkeypatch.context() as patch:
         patch.setattr(STEPS[step], _failing(pkgutil.resolve_name(STEPS[step]), error))
         with pytest.raises((InputError, KeyboardInterrupt)):
@@ -330,7 +343,7 @@ def test_what_ends_a_sweep_at_any_step_counts_no_shard_twice(
     assert result.infeasible == whole.infeasible
     assert result.axis_effects.equals(whole.axis_effects)
     for name in FILES["all"]:
-        assert (out / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
+        assert (out / name).read_bytes() == (whole.folder / name).read_bytes()
 
 
 def _failing(function: Any, error: BaseException):
