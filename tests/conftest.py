@@ -51,24 +51,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.slow)
 
 
-@pytest.hookimpl(tryfirst=True)  # before fixtures of a module or a session are made
-def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Share programs with the commands and processes of this session, except where a test may change their code."""
-    if _changes_code(item):
-        user_cache.STORE.close()
-    elif user_cache.STORE.package is None and (folder := user_cache.cache_folder()):
-        user_cache.STORE.open(folder / "programs")
-
-
-@pytest.hookimpl(trylast=True)
-def pytest_runtest_teardown(item: pytest.Item) -> None:
-    """Close the store that a command opened in this process: the next programs may be those of other code."""
-    if _changes_code(item):
-        user_cache.STORE.close()
-
-
-def _changes_code(item: pytest.Item) -> bool:
-    return "monkeypatch" in getattr(item, "fixturenames", ())
+@pytest.fixture(autouse=True)
+def _store_closed() -> Iterator[None]:
+    """Close the store that a command opened in this process: a test may change the code of the next programs."""
+    yield
+    user_cache.STORE.close()
 
 
 def _hear_signals() -> None:

@@ -17,7 +17,7 @@ from dse.evaluate.corrections import fold_corrections
 from dse.evaluate.derivatives import along, launches_along
 from dse.evaluate.evaluation import Evaluation
 from dse.evaluate.fastest import choose, fastest_forms
-from dse.evaluate.own_kernels import own_kernels, totals_of_chosen
+from dse.evaluate.pallas.own_kernels import own_kernels, totals_of_chosen
 from dse.evaluate.platform import Platform
 from dse.evaluate.shared_programs import (
     CANDIDATES,

@@ -13,7 +13,7 @@ from jax import Array
 from dse.base.compilation import Options
 from dse.evaluate.candidates import Tables
 from dse.evaluate.evaluation import Evaluation
-from dse.evaluate.own_kernels import with_own_kernels
+from dse.evaluate.pallas.own_kernels import with_own_kernels
 from dse.evaluate.platform import platform_of_device
 from dse.evaluate.shared_programs import DESIGNS
 from dse.hardware.gpu import Gpu

@@ -316,9 +316,9 @@ STEPS = {
 
 
 @cache
-def left_alone(folders: pytest.TempPathFactory) -> SweepResult:
+def left_alone(folder: Path) -> SweepResult:
     """A sweep that nothing ends."""
-    folder = folders.mktemp("left_alone")
+    folder.mkdir()
     return sweep(trivial(SIZE, folder), folder / "out")
 
 
@@ -331,7 +331,7 @@ def test_what_ends_a_sweep_at_any_step_counts_no_shard_twice(
     tmp_path_factory: pytest.TempPathFactory,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    whole, out = left_alone(tmp_path_factory), tmp_path / "out"
+    whole, out = left_alone(tmp_path_factory.getbasetemp() / "left_alone"), tmp_path / "out"
     assert whole.folder is not None
     with monkeypatch.context() as patch:
         patch.setattr(STEPS[step], _failing(pkgutil.resolve_name(STEPS[step]), error))

@@ -12,9 +12,10 @@ import numpy as np
 import pytest
 
 from benchmarks.scaling import cheapest
-from dse.evaluate import by_workload, own_kernels, space_program
+from dse.evaluate import by_workload, space_program
 from dse.evaluate.groups import Groups
 from dse.evaluate.infeasibility import Reasons
+from dse.evaluate.pallas import own_kernels
 from dse.evaluate.platform import CUDA, PLATFORMS, platform_of_device, traced_for
 from dse.evaluate.space_program import Evaluator
 from dse.grid.shard import Shard, SpaceEvaluator, shards
