@@ -1,6 +1,7 @@
 """Why a workload cannot run on a GPU: memory, instructions, links, the size of CTAs, watts."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
 
 from dse.base.errors import InputError
 from dse.base.units import GIGA
@@ -9,7 +10,7 @@ from dse.power.models import PowerChoice
 from dse.power.power_limit import NO_LOWER, SLOWEST
 from dse.power.sequence import LaunchSequence
 from dse.timing.timing import Timing
-from dse.workload.kernel import AnyKernel, Kernel
+from dse.workload.kernel import AnyKernel
 from dse.workload.operator import Operator
 from dse.workload.workload import Workload
 
@@ -37,17 +38,9 @@ def expect_instructions(sheet: GpuSheet, workload: Workload) -> None:
 
     No time is needed to tell, so nothing is compiled.
     """
-    types, numbers = set(sheet.tensor_types()), sheet.numbers()
-
-    def lacks(kernel: AnyKernel) -> bool:
-        return isinstance(kernel, Kernel) and (
-            not kernel.tensor_types <= types
-            or float(kernel.compute_capability) > numbers["compute_capability"]
-            or float(kernel.link_gpus) > numbers["nvlink_gpus"]
-        )
-
+    lacks = _lacks(sheet)
     for operator in workload.operators:
-        if all(lacks(candidate.kernel) for candidate in operator.candidates):
+        if all(any(lacks(candidate.kernel)) for candidate in operator.candidates):
             raise _cannot_run(operator, sheet)
 
 
@@ -62,22 +55,44 @@ def _cannot_run(operator: Operator, sheet: GpuSheet) -> InputError:
     return InputError(f"{sheet.title} cannot run {operator.name} ({operator.shape}): {_why_not(operator, sheet)}")
 
 
+class _Lack(NamedTuple):
+    """What of a kernel a GPU does not have."""
+
+    types: bool
+    instructions: bool
+    links: bool
+
+
+def _lacks(sheet: GpuSheet) -> Callable[[AnyKernel], _Lack]:
+    """Return what tells of a kernel what the GPU lacks of it."""
+    types, numbers = set(sheet.tensor_types()), sheet.numbers()
+    return lambda kernel: _Lack(
+        types=not kernel.tensor_types <= types,
+        instructions=float(kernel.compute_capability) > numbers["compute_capability"],
+        links=_link_gpus(kernel) > numbers["nvlink_gpus"],
+    )
+
+
+def _link_gpus(kernel: AnyKernel) -> float:
+    return float(getattr(kernel, "link_gpus", 0.0))  # kernels of a trace send nothing
+
+
 def _why_not(operator: Operator, sheet: GpuSheet) -> str:
     """Return why a GPU has no kernel for an operator: the data type or instructions it lacks, or the CTA's size."""
     numbers = sheet.numbers()
     kernels = [candidate.kernel for candidate in operator.candidates]
-    has = sheet.tensor_types()
-    missing = sorted(operator.tensor_types() - set(has))
-    if missing:
+    lacking = [*map(_lacks(sheet), kernels)]
+    if any(one.types for one in lacking):
+        has = sheet.tensor_types()
+        missing = sorted(operator.tensor_types() - set(has))
         return f"its tensor cores have no {' or '.join(missing)}; they have {', '.join(has) or 'no type at all'}"
-    if all(float(k.compute_capability) > numbers["compute_capability"] for k in kernels):
+    if all(one.instructions for one in lacking):
         need = min(float(k.compute_capability) for k in kernels)
         return f"its instructions need compute capability {need:g}, it has {numbers['compute_capability']:g}"
-    joined = min(float(getattr(k, "link_gpus", 0.0)) for k in kernels)  # kernels of a trace send nothing
-    if joined > numbers["nvlink_gpus"]:
+    if all(one.links for one in lacking):
         return (
-            f"it sends between {joined:g} GPUs, and NVLink joins {numbers['nvlink_gpus']:g} of them; give a smaller "
-            "tp x dp"
+            f"it sends between {min(map(_link_gpus, kernels)):g} GPUs, and NVLink joins {numbers['nvlink_gpus']:g} of "
+            "them; give a smaller tp x dp"
         )
     smallest = min(float(k.shared_kib) for k in kernels)
     return (
