@@ -30,11 +30,11 @@ from dse.timing.discrepancy import composed as composed_discrepancy
 from dse.timing.error_quantiles import ErrorQuantiles, read_error_quantiles
 from dse.timing.launch import LaunchLatency
 from dse.timing.novelty import NOTHING_NEW, Novelty, novelty
-from dse.timing.parameters import LAUNCH, read_parameters
+from dse.timing.parameters import LAUNCH, read_parameters, values_before_fits
 from dse.timing.sustained import Sustained
 from dse.timing.work import composed as composed_work
 from dse.timing.work import read_work
-from dse.workload.implementation import IMPLEMENTATIONS
+from dse.workload.implementation import IMPLEMENTATIONS, KINDS
 
 FORMAT = "dse timing calibration 2"
 
@@ -43,6 +43,9 @@ MATRIX = "matrix"
 
 SHARED = "shared"
 """The shipped calibration of a GPU that nobody has measured."""
+
+PRIORS = "priors"
+"""The calibration that nothing was fitted to: what is known of a kind of kernel before one is measured."""
 
 MODEL = "amali"
 """``model`` of a file: the one timing model that has calibrations."""
@@ -91,6 +94,8 @@ class TimingCalibration:
 
     def not_fitted_on(self, *sheets: GpuSheet) -> str:
         """Return a sentence that names those of the GPUs that it was not fitted on, "" where it was on all."""
+        if self.name == PRIORS:
+            return f"calibration {PRIORS} holds what fits begin with and is fitted to nothing"
         others = [sheet for sheet in sheets if not self.fitted_on(sheet)]
         told = ", ".join(f"{s.title}{' as it is now' if s.name in self.gpus else ''}" for s in others)
         return (
@@ -203,17 +208,19 @@ def _tomls(*folder: str) -> dict[str, Path]:
 
 
 def load_timing_calibration(path_or_name: str | Path, where: str = "calibration") -> TimingCalibration:
-    """Read a GPU's calibration by path, or a shipped one by name, with the shipped ones of all implementations.
+    """Read a GPU's calibration by path, or a shipped one by name, with the shipped ones of all implementations; PRIORS
+    is the one that nothing was fitted to.
 
     Raises InputError naming file, key, value and remedy.
     """
     name, shipped = str(path_or_name), shipped_calibrations()
     if Path(name).suffix == ".toml":
         return _read(Path(name), Path(name).name)
+    if name == PRIORS:
+        return _before_fits()
     if name not in shipped:
-        raise InputError(
-            f"{where}: no calibration is called {name!r}; {accepted(name, shipped)} (or the path of a .toml)"
-        )
+        known = accepted(name, [*shipped, PRIORS])
+        raise InputError(f"{where}: no calibration is called {name!r}; {known} (or the path of a .toml)")
     return STORE.made(f"timing calibration {name}", lambda: _read(shipped[name], ""))
 
 
@@ -299,6 +306,15 @@ def composed(others: Mapping[str, TimingCalibration], own: TimingCalibration, na
         for i, one in zip(IMPLEMENTATIONS, used, strict=True)
     ]
     return replace(model, discrepancy=composed_discrepancy(known), work=composed_work([one.model.work for one in used]))
+
+
+@cache
+def _before_fits() -> TimingCalibration:
+    """The calibration whose implementations are as the fits of their kind begin."""
+    values = {kind: values_before_fits(kind) for kind in dict.fromkeys(KINDS.values())}
+    of = {k: TimingCalibration(PRIORS, calibrated_model(v, PRIORS), v, (), {}, ()) for k, v in values.items()}
+    matrix = of[KINDS[MATRIX]]
+    return replace(matrix, model=composed({name: of[kind] for name, kind in KINDS.items()}, matrix, PRIORS))
 
 
 def _calibration(path: Path, content: dict[str, Any]) -> TimingCalibration:

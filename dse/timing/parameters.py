@@ -48,7 +48,17 @@ def read_parameters(path: Path, place: str, rows: Any, implementation: Any) -> d
     if missing:
         needed = ", ".join(known)
         raise InputError(f"{path}: no table [{place}parameters.{missing[0]}]; give each of {needed} a value")
-    neutral = {name: float(value or 0.0) for name, value in asdict(Sustained()).items()}
-    return {name: value for name, value in neutral.items() if name not in known} | {
+    return {name: value for name, value in _neutral().items() if name not in known} | {
         name: coefficient_of(path, f"{place}parameters.{name}", row, known[name], TOLD) for name, row in rows.items()
     }
+
+
+def values_before_fits(kind: str) -> dict[str, float]:
+    """Return every parameter as fits of a kind of implementation begin: at its prior, neutral where it has none."""
+    rows = (row for row in read_table(f"calibration/priors/{kind}.csv") if row["parameter"] in PARAMETERS)
+    return _neutral() | {row["parameter"]: float(row["prior"]) for row in rows}
+
+
+def _neutral() -> dict[str, float]:
+    """The parameters that leave the published model as it is, without those of its launch."""
+    return {name: float(value or 0.0) for name, value in asdict(Sustained()).items()}

@@ -4,7 +4,7 @@ Run with ``python experiments/029_before_calibration/run.py`` (minutes). Writes 
 """
 
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from dse.measured.row_shape import framework_of
+from dse.timing.calibration import PRIORS
 from dse.validation.validate import validate
 from experiments import data
 from experiments.common.readme_tables import markdown, write_table
@@ -29,13 +30,14 @@ FEWEST = 5
 BEYOND = 2.0
 """Factor between the middle predicted and measured time from which a kind counts as far off."""
 
+STAGES = {"uncalibrated": "none", "at the priors": PRIORS, "as shipped": None}
+"""Stage of a calibration -> what `--calibration` says."""
+
 HEADER = (
     "operator",
     "groups",
-    "beyond a factor of two, uncalibrated",
-    "beyond, as shipped",
-    "error uncalibrated, %",
-    "error as shipped, %",
+    *(f"beyond a factor of two, {stage}" for stage in STAGES),
+    *(f"error {stage}, %" for stage in STAGES),
     "three numbers, %",
 )
 
@@ -98,33 +100,34 @@ def middle_error(groups: Iterable[Group], name: str) -> str:
     return f"{np.median([getattr(group, name) for group in groups]):.0f}"
 
 
-def line(words: str, none: Scores, shipped: Scores) -> list[str]:
+def line(words: str, stages: Sequence[Scores]) -> list[str]:
     """Return a row of the table of operators."""
-    far = (sum(map(beyond, groups.values())) for groups in (none, shipped))
-    errors = middle_error(none.values(), "ours"), middle_error(shipped.values(), "ours")
-    return [words, f"{len(none)}", *map(str, far), *errors, middle_error(none.values(), "three")]
+    far = [f"{sum(map(beyond, groups.values()))}" for groups in stages]
+    errors = [middle_error(groups.values(), "ours") for groups in stages]
+    return [words, f"{len(stages[0])}", *far, *errors, middle_error(stages[0].values(), "three")]
 
 
-def operators(none: Scores, shipped: Scores) -> str:
+def operators(stages: Sequence[Scores]) -> str:
     """Return the table of operators: groups, those beyond a factor of two, and middle errors."""
-    names = sorted({key[:2] for key in none})
-    of = [[{k: g for k, g in groups.items() if k[:2] == name} for groups in (none, shipped)] for name in names]
-    lines = [line(name[1], *groups) for name, groups in zip(names, of, strict=True)]
-    return markdown(HEADER, [*lines, line("all", none, shipped)])
+    names = sorted({key[:2] for key in stages[0]})
+    of = [[{k: g for k, g in groups.items() if k[:2] == name} for groups in stages] for name in names]
+    lines = [line(name[1], groups) for name, groups in zip(names, of, strict=True)]
+    return markdown(HEADER, [*lines, line("all", stages)])
 
 
-def far_groups(none: Scores, shipped: Scores) -> str:
-    """Return the table of groups beyond a factor of two as shipped: middle predicted / measured, before and after."""
-    far = [(key, group) for key, group in sorted(shipped.items()) if beyond(group)]
-    lines = [[*key[1:], f"{none[key].middle:.2f}", f"{group.middle:.2f}"] for key, group in far]
-    return markdown(["operator", "GPU", "type", "library", "uncalibrated", "as shipped"], lines, left=4)
+def far_groups(stages: Sequence[Scores]) -> str:
+    """Return the table of groups beyond a factor of two once a stage knows more than the equations: middle predicted /
+    measured at each stage."""
+    far = sorted({key for groups in stages[1:] for key, group in groups.items() if beyond(group)})
+    lines = [[*key[1:], *(f"{groups[key].middle:.2f}" for groups in stages)] for key in far]
+    return markdown(["operator", "GPU", "type", "library", *STAGES], lines, left=4)
 
 
 def main() -> None:
     """Write the tables."""
-    none, shipped = predicted("none"), predicted(None)
-    write_table(README, "operators", operators(none, shipped))
-    write_table(README, "far", far_groups(none, shipped))
+    stages = [predicted(calibration) for calibration in STAGES.values()]
+    write_table(README, "operators", operators(stages))
+    write_table(README, "far", far_groups(stages))
 
 
 if __name__ == "__main__":

@@ -1,15 +1,18 @@
 """Which shipped calibration times a GPU, and what is said where that is not its own."""
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import equinox as eqx
 import numpy as np
 import pytest
 
 from dse import run
+from dse.base.errors import InputError
+from dse.calibration.timing.fit import prior_values
 from dse.hardware.presets import changed, gpu_from_mapping, preset_sheet
 from dse.timing.amali import Amali
 from dse.timing.calibration import (
+    PRIORS,
     SHARED,
     UNSEEN,
     calibration_of,
@@ -18,6 +21,7 @@ from dse.timing.calibration import (
     shipped_calibrations,
 )
 from dse.timing.models import timing_model
+from dse.workload.implementation import KINDS, implementation_index
 
 H100, A100, L4 = (preset_sheet(name) for name in ("h100_sxm", "a100_sxm_80gb", "l4"))
 
@@ -113,3 +117,25 @@ def test_the_interval_is_the_gpus_own_only_where_it_was_measured_in_this_way():
     own = shared.quantiles("fa3_prefill", "attn_prefill", "bf16", "all", "h200", "aiconfigurator")
     assert attention is not None and own is not None and attention.gpu == UNSEEN and own.gpu == "h200"
     assert attention.q90 - attention.q10 > own.q90 - own.q10
+
+
+def test_a_calibration_at_the_priors_is_what_every_fit_begins_with():
+    """Each implementation has its kind's table (data/calibration/priors), and nothing that rows have told."""
+    loaded = load_timing_calibration(PRIORS)
+    for name, kind in KINDS.items():
+        begun = prior_values(kind)
+        model = loaded.model.of(implementation_index(name))
+        assert model.launch.k == begun["launch_k"] and model.launch.gamma == begun["launch_gamma"]
+        for parameter, value in asdict(model.sustained).items():
+            assert value == pytest.approx(begun[parameter], abs=1e-8), (name, parameter)
+    assert loaded.model.discrepancy is None and loaded.model.work is None and loaded.model.errors is None
+
+
+def test_priors_are_named_like_a_calibration_and_say_that_nothing_was_fitted():
+    model = timing_model({"model": "amali", "calibration": PRIORS}, "timing")
+    assert model.calibration == PRIORS and model.error_interval is None
+    assert load_timing_calibration(PRIORS).not_fitted_on(H100) == (
+        "calibration priors holds what fits begin with and is fitted to nothing"
+    )
+    with pytest.raises(InputError, match="did you mean 'priors'"):
+        load_timing_calibration("prior")
