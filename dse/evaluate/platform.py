@@ -23,6 +23,7 @@ class Platform:
     chunk: int  # designs of a sweep that are evaluated in one piece
     chunks: int  # pieces of a call that makes and reduces its designs on the device, at most
     cheap_chunks: int  # ... where designs have few pairs with kernels (CHEAP): the host's part is a call's
+    reduced_from: int  # designs of a sweep from which such a call is worth its compilation; fewer the host reduces
     kernel_block: int  # ... of which so many together, where kernels are generated
     recorded_block: int  # ... and where they are recorded: steps of a trace are short
     generation: int  # designs of a search that are evaluated together, at most
@@ -51,6 +52,7 @@ CPU = Platform(
     chunk=32768,
     chunks=16,  # a second of a large space's on a core: who interrupts a sweep waits for it
     cheap_chunks=64,
+    reduced_from=2**23,  # the host takes 0.07 us a design, and a program that reduces them 3 s more to compile
     kernel_block=1024,  # with some 200 kernels a temporary array is 0.8 MB, less than a core's L2 cache
     recorded_block=2048,
     generation=512,
@@ -77,6 +79,7 @@ GPU = Platform(
     chunk=2**18,  # a GiB of temporary arrays
     chunks=1,  # without a loop: it would wait for the host
     cheap_chunks=1,
+    reduced_from=0,  # what is not fetched need not pass through PCIe
     kernel_block=2**18,
     recorded_block=2**18,
     generation=2**14,

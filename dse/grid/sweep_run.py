@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
+from dse.evaluate.platform import local_platform, platform_of_device
 from dse.grid.accumulator import Accumulator
 from dse.grid.checkpoint import Checkpoint, InMemory, identity, leftovers
 from dse.grid.local_executor import on_this_machine
@@ -29,8 +30,9 @@ Progress = Callable[[int], None]
 
 def evaluator_of(space: Space, keep: str, devices: Sequence[Any] | None = None) -> SpaceEvaluator:
     """Return what evaluates a sweep's designs on ``devices``, all of this process's by default; ``keep``: as in
-    :func:`dse.grid.sweep.sweep`."""
-    return SpaceEvaluator(space, devices=devices, reduced=keep == "front")
+    :func:`dse.grid.sweep.sweep`. Few designs the host reduces, which takes less time than to compile what does."""
+    platform = platform_of_device(devices[0]) if devices else local_platform()
+    return SpaceEvaluator(space, devices=devices, reduced=keep == "front" and space.size >= platform.reduced_from)
 
 
 class PointsTable:

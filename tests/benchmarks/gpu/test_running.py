@@ -42,7 +42,8 @@ def test_the_rate_counts_all_calls_but_the_first(monkeypatch: pytest.MonkeyPatch
 def test_a_sweeps_call_is_its_own_program_on_a_part_of_the_grid(
     device: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(PLATFORMS, "cpu", replace(CPU, apart=True, chunks=1, cheap_chunks=1))  # as on a GPU
+    as_on_a_gpu = replace(CPU, apart=True, chunks=1, cheap_chunks=1, reduced_from=0)
+    monkeypatch.setitem(PLATFORMS, "cpu", as_on_a_gpu)
     subject = swept(trivial(SIZE, tmp_path), device)
     subject.compile()
     assert subject.call
