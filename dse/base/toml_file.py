@@ -65,3 +65,19 @@ def coefficient_of(path: Path, key: str, row: Any, allowed: Allowed, further_key
     if row.get("unit", allowed.unit) != allowed.unit:
         raise InputError(f"{path}: {key}.unit is {row['unit']!r}; give the value in {allowed.unit!r}")
     return coefficient(path, f"{key}.value", row.get("value"), allowed.low, allowed.high)
+
+
+def list_of(path: Path, content: dict[str, Any], key: str) -> list[Any]:
+    """Return the list that a file's table has under a key, an empty one where it has none; raises InputError."""
+    found = content.get(key, [])
+    if not isinstance(found, list):
+        raise InputError(f"{path}: {key} is {found!r}; give a list")
+    return found
+
+
+def table_of(path: Path, content: dict[str, Any], key: str) -> dict[str, Any]:
+    """Return the table that a file's table has under a key, an empty one where it has none; raises InputError."""
+    found = content.get(key, {})
+    if not isinstance(found, dict):
+        raise InputError(f"{path}: {key} is {found!r}; give a table")
+    return found

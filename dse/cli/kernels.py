@@ -38,8 +38,9 @@ def run(
     timing:
         Timing model: amali, mdm or roofline.
     calibration:
-        Calibration of the timing model: a shipped one ('shared', 'h100_sxm' ...), a TOML of 'dse calibrate timing', or
-        'none'. By default the GPU's own, and for a GPU that nobody has measured 'shared'; traces have none.
+        Calibration of the timing model: a shipped one ('shared', 'h100_sxm' ...), a TOML of 'dse calibrate timing',
+        'priors' (what fits begin with) or 'none'. By default the GPU's own, and for a GPU that nobody has measured
+        'shared'; traces have none.
     power:
         Power model: board, accelwattch, or a TOML of 'dse calibrate power' with coefficients of the board's. By default
         the board's shipped ones.

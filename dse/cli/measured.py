@@ -246,8 +246,9 @@ def validate(
     harness:
         How the rows were measured ('dse calibrate timing --help' names them); without it by the column source.
     calibration:
-        Name or path of a timing calibration, none for the model uncalibrated; without it the device's shipped one,
-        else shared. Of --quantity power a TOML of 'dse calibrate power'; without it the shipped coefficients.
+        Name or path of a timing calibration, none for the model uncalibrated, priors for what fits begin with; without
+        it the device's shipped one, else shared. Of --quantity power a TOML of 'dse calibrate power'; without it the
+        shipped coefficients.
     engine:
         Engine that all runs of whole networks ran: one of 'dse show engines', or a TOML of 'dse calibrate engine';
         without it by the column notes, else shared.

@@ -31,7 +31,7 @@ def area_elasticities(numbers: Mapping[str, np.ndarray]) -> np.ndarray:
 
 @jax.jit
 def _elasticities(model: DieArea, gpus: Gpu) -> jax.Array:
-    """Forwards, a coefficient after the other: the derivatives of all at once take twice as long to compile."""
+    """Forwards in each coefficient: backwards in all of them takes twice as long to compile."""
     numbers, model_of = ravel_pytree(model)
 
     def along(direction: jax.Array) -> jax.Array:

@@ -19,7 +19,7 @@ import numpy as np
 from dse.base.error_interval import ErrorInterval
 from dse.base.errors import InputError, accepted
 from dse.base.package_tables import read_table
-from dse.base.toml_file import check_format, coefficient, read_toml, refuse_keys
+from dse.base.toml_file import check_format, coefficient, list_of, read_toml, refuse_keys, table_of
 from dse.base.user_cache import STORE, read_tomls
 from dse.hardware.own_gpus import TABLE as OWN_GPUS
 from dse.hardware.own_gpus import matching_name, preset_of, read_own, sheets_of
@@ -327,7 +327,7 @@ def _calibration(path: Path, content: dict[str, Any]) -> TimingCalibration:
         raise InputError(f"{path}: name is {name!r}; give a text")
     if content.get("model", MODEL) != MODEL:
         raise InputError(f"{path}: model is {content['model']!r}; give {MODEL!r}, the model that is calibrated")
-    gpus = _list(path, content, "gpus")
+    gpus = list_of(path, content, "gpus")
     if not all(isinstance(gpu, str) for gpu in gpus):
         raise InputError(f"{path}: gpus is {gpus!r}; give a list of names")
     of_all = (name, tuple(gpus), read_own(content, str(path)))
@@ -353,10 +353,10 @@ def _fit(
     place = f"implementations.{implementation}." if implementation else ""
     of = implementation or content.get("implementation", MATRIX)
     values = read_parameters(path, place, content.get("parameters"), of)
-    rows = enumerate(_list(path, content, "residuals"), 1)
+    rows = enumerate(list_of(path, content, "residuals"), 1)
     error_quantiles = tuple(read_error_quantiles(path, f"{place}residuals, number {i}", row) for i, row in rows)
     error_quantiles = tuple(replace(r, implementation=implementation or r.implementation) for r in error_quantiles)
-    overheads = _overheads(path, place, _table(path, content, "harnesses"))
+    overheads = _overheads(path, place, table_of(path, content, "harnesses"))
     points = read_points(path, place, of, content.get("discrepancy"))
     work = read_work(path, place, content.get("work"))
     model = replace(calibrated_model(values, name), discrepancy=points.record() if points else None, work=work)
@@ -380,11 +380,11 @@ def _fits(
 ) -> dict[str, TimingCalibration]:
     """Read a file's fits of other implementations; one that serves several (``also``) is each one's."""
     found = {}
-    for name, fit in _table(path, content, "implementations").items():
+    for name, fit in table_of(path, content, "implementations").items():
         if not isinstance(fit, dict):
             raise InputError(f"{path}: implementations.{name} is {fit!r}; give a table")
         refuse_keys(path, f"implementations.{name}", fit, FIT)
-        for each in (name, *_list(path, fit, "also")):
+        for each in (name, *list_of(path, fit, "also")):
             if each not in shipped_implementations():
                 hint = accepted(str(each), shipped_implementations())
                 raise InputError(f"{path}: implementations.{name}: {each!r} is no implementation; {hint}")
@@ -397,17 +397,3 @@ def calibrated_model(values: Mapping[str, Any], name: str) -> Amali:
     launch = LaunchLatency(**{LAUNCH[k]: values[k] for k in LAUNCH}, alpha=0.0, beta=0.0)
     sustained = {f.name: values[f.name] for f in fields(Sustained)}
     return Amali(launch=launch, sustained=Sustained(**sustained), calibrated_on=name)
-
-
-def _list(path: Path, content: dict[str, Any], key: str) -> list[Any]:
-    found = content.get(key, [])
-    if not isinstance(found, list):
-        raise InputError(f"{path}: {key} is {found!r}; give a list")
-    return found
-
-
-def _table(path: Path, content: dict[str, Any], key: str) -> dict[str, Any]:
-    found = content.get(key, {})
-    if not isinstance(found, dict):
-        raise InputError(f"{path}: {key} is {found!r}; give a table")
-    return found
