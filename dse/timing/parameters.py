@@ -26,8 +26,7 @@ TOLD = ("low", "high", "data_share", "stage", "determined", "at_bound")
 
 def allowed_parameters(kind: str) -> dict[str, Allowed]:
     """Return the parameters that a kind of implementation has, with the bounds of its fits."""
-    rows = (row for row in read_table(f"calibration/priors/{kind}.csv") if row["parameter"] in PARAMETERS)
-    return {row["parameter"]: Allowed(row["unit"], float(row["low"]), float(row["high"])) for row in rows}
+    return {row["parameter"]: Allowed(row["unit"], float(row["low"]), float(row["high"])) for row in _priors(kind)}
 
 
 def read_parameters(path: Path, place: str, rows: Any, implementation: Any) -> dict[str, float]:
@@ -48,17 +47,21 @@ def read_parameters(path: Path, place: str, rows: Any, implementation: Any) -> d
     if missing:
         needed = ", ".join(known)
         raise InputError(f"{path}: no table [{place}parameters.{missing[0]}]; give each of {needed} a value")
-    return {name: value for name, value in _neutral().items() if name not in known} | {
+    return {name: value for name, value in neutral_values().items() if name not in known} | {
         name: coefficient_of(path, f"{place}parameters.{name}", row, known[name], TOLD) for name, row in rows.items()
     }
 
 
 def values_before_fits(kind: str) -> dict[str, float]:
     """Return every parameter as fits of a kind of implementation begin: at its prior, neutral where it has none."""
-    rows = (row for row in read_table(f"calibration/priors/{kind}.csv") if row["parameter"] in PARAMETERS)
-    return _neutral() | {row["parameter"]: float(row["prior"]) for row in rows}
+    return neutral_values() | {row["parameter"]: float(row["prior"]) for row in _priors(kind)}
 
 
-def _neutral() -> dict[str, float]:
-    """The parameters that leave the published model as it is, without those of its launch."""
+def neutral_values() -> dict[str, float]:
+    """Return the parameters that leave the published model as it is, without those of its launch."""
     return {name: float(value or 0.0) for name, value in asdict(Sustained()).items()}
+
+
+def _priors(kind: str) -> list[dict[str, str]]:
+    """The rows of a kind's table that are the model's; the protocol's overhead is none."""
+    return [row for row in read_table(f"calibration/priors/{kind}.csv") if row["parameter"] in PARAMETERS]

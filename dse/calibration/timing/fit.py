@@ -25,8 +25,7 @@ from dse.hardware.gpu import Gpu
 from dse.measured.timed_rows import Chosen, as_read, us_of
 from dse.timing.amali import Amali
 from dse.timing.calibration import calibrated_model
-from dse.timing.parameters import PARAMETERS
-from dse.timing.sustained import Sustained
+from dse.timing.parameters import PARAMETERS, neutral_values
 from dse.workload.kernel import Kernel
 
 NAMES = (*PARAMETERS, "overhead_us")
@@ -100,7 +99,7 @@ def parameters(kind: str = "matrix") -> tuple[Parameter, ...]:
 
 
 def _fixed(name: str) -> Parameter:
-    neutral = max(float(getattr(Sustained(), name, 0.0) or 0.0), NOTHING)
+    neutral = max(neutral_values().get(name, 0.0), NOTHING)
     return Parameter(name, FIXED, "", neutral, neutral * 0.999, neutral * 1.001, 1e-4)
 
 
