@@ -45,6 +45,9 @@ ROUNDS = 3
 ENOUGH = 1024
 """Designs that are compared exactly in the time that the choice takes."""
 
+FEW = 2048
+"""Rows of a chunk that are not held against others first."""
+
 CANDIDATES = 4096
 """Most designs from which they are chosen."""
 
@@ -76,8 +79,10 @@ class FrontBuilder:
         """Take a chunk: ``costs`` of shape (designs, objectives) and each design's number; ValueError on NaN."""
         if not np.isfinite(costs).all():
             raise ValueError("costs hold NaN or infinity; leave infeasible designs out")
-        kept = self._thinned(np.require(costs.T, np.float64, ["C", "W"]))
-        self._wait(costs[kept], index[kept])
+        if len(costs) > FEW:
+            kept = self._thinned(np.require(costs.T, np.float64, ["C", "W"]))
+            costs, index = costs[kept], index[kept]
+        self._wait(costs, index)
 
     def _thinned(self, columns: np.ndarray) -> np.ndarray:
         """Return the positions of the rows that no killer dominates, having looked for better ones where many are."""

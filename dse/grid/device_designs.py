@@ -95,11 +95,17 @@ class DeviceGrid:
 
     def _at(self, position: np.ndarray) -> np.ndarray:
         """The digits of designs at positions, (designs, axes)."""
-        digits = [position // self._steps[place] % length for place, length in enumerate(self.lengths)]
-        return np.stack(digits, axis=1).astype(np.int32) if digits else np.zeros((len(position), 0), np.int32)
+        digits = np.empty((len(position), len(self.lengths)), np.int32)
+        for place in self._order:  # the slowest first; a quotient and a product take less time than a remainder
+            step = self._steps[place]
+            digits[:, place] = quotient = position // step
+            position = position - quotient * step
+        return digits
 
     def numbers(self, position: np.ndarray) -> np.ndarray:
         """Return the designs' numbers in the grid."""
+        if self._order == sorted(self._order):
+            return position
         return self._at(position).astype(np.int64) @ np.asarray(self._strides, np.int64)
 
     def digits(self, first: Array) -> list[Array]:

@@ -20,7 +20,8 @@ from dse.grid.statistics import BINS, HIGH, LOW, OCTAVE, bins_of
 from dse.grid.sweep_program import Reduced, SweepProgram
 
 AGAIN, MANY, SOONER = 2.0, 0.01, 1.2
-"""Killers are chosen again when the designs seen have grown by the first; where more survive, by the last."""
+"""Survivors are learned from, and killers chosen again, when the designs seen have grown by the first. Where more
+survive they are learned from at once, and killers chosen when the designs have grown by the last."""
 
 REMEMBERED, TESTS = 4096, 1024
 """Designs seen that no other one dominates, among which they are chosen; last survivors, and designs of the sample,
@@ -55,7 +56,7 @@ class DeviceShards:
         if waiting:
             self._take(*waiting, known, accumulator, first, off_scale)
             counts, best, reasons = self._program.by_axis(state)
-            accumulator.axes.add_counts(first, counts, [np.where(x < LARGEST, x, np.inf) for x in best])
+            accumulator.axes.add_counts(first, counts, np.where(best < LARGEST, best, np.inf))
             accumulator.axes.off_scale |= off_scale
             accumulator.reasons.update(self._reasons.named(reasons))
             tick(int(waiting[0].count.sum()))
@@ -95,14 +96,14 @@ class DeviceShards:
         used = -(-len(rows.count) // self._program.rows_of_chunk)
         count, place, values = (np.asarray(x)[:used] for x in reduced.survivors)
         room = place.shape[1]
-        held = np.where(count <= room, count, 0)
-        most = int(held.max(initial=0))  # they stand at the front: the rest of the room is not looked at
-        here = np.arange(most) < held[:, None]
-        chunk = np.repeat(np.arange(used), held)
-        parts = [(self._numbers(rows, chunk, place[:, :most][here]), values[:, :most][here].T)]
-        parts += [self._every(rows, reduced, int(number)) for number in np.flatnonzero(count > room)]
-        numbers, found = zip(*parts, strict=True)
-        return np.concatenate(numbers), np.ascontiguousarray(np.concatenate(found, axis=1), float)
+        most = int(count.max())  # they stand at the front: the rest of the room is not looked at
+        held = count if most <= room else np.where(count <= room, count, 0)
+        chunk, here = np.nonzero(np.arange(min(most, room)) < held[:, None])
+        numbers, found = self._numbers(rows, chunk, place[chunk, here]), values[chunk, here].T
+        if most > room:
+            parts = [(numbers, found), *(self._every(rows, reduced, int(n)) for n in np.flatnonzero(count > room))]
+            numbers, found = (np.concatenate(part, axis=-1) for part in zip(*parts, strict=True))
+        return numbers, np.ascontiguousarray(found, float)
 
     def _every(self, rows: Rows, reduced: Reduced, chunk: int) -> tuple[np.ndarray, np.ndarray]:
         """Return the same of all feasible designs of a chunk, of which more survive than there is room for."""
@@ -127,13 +128,17 @@ class Knowledge:
         self._octaves = np.stack([np.full(len(signs), BINS // OCTAVE), np.full(len(signs), -1)])
         self.off_scale = np.zeros(len(signs), bool)
         self._weights = _stressed(np.ones(len(signs)))
-        self._seen, self._chosen = 0, 0
+        self._seen = self._learnt = self._chosen = 0
+        self._settle()
 
     def learn(self, numbers: np.ndarray, values: np.ndarray, among: int) -> None:
         """Take survivors of so many designs; ``values``: objectives, (objectives, survivors)."""
-        costs = self._signs[:, None] * values
+        costs, many = self._signs[:, None] * values, len(numbers) > MANY * among
         with self._lock:
             self._seen += int(among)
+            if not many and self._seen < self._learnt * AGAIN:
+                return
+            self._learnt = self._seen
             if len(numbers):
                 for best, column in zip(self._top, costs, strict=True):
                     keep_best(*best, column, numbers)
@@ -142,8 +147,9 @@ class Knowledge:
                 self._octaves[1] = np.maximum(self._octaves[1], octaves.max(axis=1))
                 self.off_scale |= ((values < LOW) | (values >= HIGH)).any(axis=1)
                 self._remember(costs.T)
-            if self._seen >= self._chosen * (SOONER if len(numbers) > MANY * among else AGAIN):
+            if self._seen >= self._chosen * (SOONER if many else AGAIN):
                 self._choose()
+            self._settle()
 
     def _remember(self, costs: np.ndarray) -> None:
         """Keep what killers are chosen from and tried on of survivors' costs (survivors, objectives)."""
@@ -161,22 +167,25 @@ class Knowledge:
             tests = np.concatenate([self._recent, self._sample])
             self._killers = chosen_killers(np.concatenate([self._killers, self._front]), tests, KILLERS)
 
+    def _settle(self) -> None:
+        """Make what calls are given of what is known."""
+        low, high = self._octaves
+        first = np.where(high < low, BINS // OCTAVE // 2, (low + high + 1 - WINDOW) // 2)
+        self._window = np.clip(first, 0, BINS // OCTAVE - WINDOW).astype(np.int32) * OCTAVE
+        killers = np.full((KILLERS, len(self._signs)), LARGEST, float_type())
+        killers[: len(self._killers)] = self._killers
+        cost = np.array([best[-1] for best, _ in self._top])
+        number = np.array([of[-1] for _, of in self._top])
+        limits = self._limits(np.minimum(number, self._size - 1))
+        self._given = killers, self._weights, np.minimum(cost, LARGEST).astype(float_type()), limits
+
     def window(self) -> np.ndarray:
         """Return the first bin of each objective's window: in the middle of what has been seen."""
-        with self._lock:
-            low, high = self._octaves
-            first = np.where(high < low, BINS // OCTAVE // 2, (low + high + 1 - WINDOW) // 2)
-        return np.clip(first, 0, BINS // OCTAVE - WINDOW).astype(np.int32) * OCTAVE
+        return self._window
 
     def filters(self, first: np.ndarray, clipped: np.ndarray) -> Filters:
         """Return what decides which designs of the next call survive; ``first``: :meth:`window` of the shard."""
-        killers = np.full((KILLERS, len(self._signs)), LARGEST, float_type())
-        with self._lock:
-            killers[: len(self._killers)] = self._killers
-            cost = np.array([best[-1] for best, _ in self._top])
-            number = np.array([of[-1] for _, of in self._top])
-        limits = self._limits(np.minimum(number, self._size - 1))
-        return Filters(killers, self._weights, np.minimum(cost, LARGEST).astype(float_type()), limits, first, clipped)
+        return Filters(*self._given, first, clipped)
 
 
 def _stressed(spans: np.ndarray) -> np.ndarray:

@@ -85,8 +85,8 @@ def space_of_parts(parts: Sequence[FinishedPart]) -> Space:
 def _run(space: Space, parts: Sequence[FinishedPart], folder: Path | None, progress: Progress | None) -> SweepRun:
     """The run that merges: its shards are those of the parts, wherever these were evaluated."""
     identity = parts[0].identity
-    run = SweepRun(space, folder, identity["keep"], progress, None)
-    run.shards = shards(space.size, identity["chunk"])
+    run = SweepRun(space, folder, identity["keep"], progress, None, parts[0].count)
+    run.shards = shards(space.size, identity["chunk"], run.parts)
     now = run.identity() | {key: identity[key] for key in ("chunk", "portion")}
     if changes := differences(identity, now | {"part": identity["part"]}):
         raise InputError(f"{parts[0].folder}: cannot be merged here, which differs in {'; '.join(changes)}")

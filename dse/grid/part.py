@@ -88,7 +88,7 @@ def sweep_shard(
     with results_in(out) as folder, alone_in(folder), writing(folder, GO_ON):
         if (folder / "run.json").exists():
             raise InputError(f"{folder}: holds a finished sweep or search (run.json); give each shard another folder")
-        return _into(folder, part, SweepRun(space, folder, keep, progress, cluster), resume)
+        return _into(folder, part, SweepRun(space, folder, keep, progress, cluster, part.count), resume)
 
 
 def _into(folder: Path, part: Part, run: SweepRun, resume: bool) -> PartResult:

@@ -13,7 +13,7 @@ from jax import Array, lax
 
 from dse.evaluate.batching import float_type
 from dse.evaluate.infeasibility import Reasons
-from dse.grid.statistics import LOWEST, OCTAVE, SHIFT, AxisStatistics
+from dse.grid.statistics import LOWEST, OCTAVE, SHIFT, AxisStatistics, runs_of
 
 WINDOW = 10
 """Octaves of an objective that are counted on a device: beyond, designs are survivors."""
@@ -154,8 +154,9 @@ class Reduction:
             found |= (cost < least) | ((cost == least) & before)
         return found
 
-    def by_axis(self, state: State) -> tuple[list[Array], list[Array]]:
-        """Return the counts (objectives, values, bins) and the lowest costs (objectives, values) of each axis."""
+    def by_axis(self, state: State) -> tuple[list[Array], Array]:
+        """Return the counts of each run of axes with bins alike (objectives, values, bins), and the lowest costs of
+        all axes (objectives, values): axis after axis, value after value."""
         counts: dict[int, Array] = {}
         lowest: dict[int, Array] = {}
         for axes, cells, best in zip(self._together, state["counts"], state["best"], strict=True):
@@ -164,7 +165,10 @@ class Reduction:
                 others = tuple(1 + k for k in range(len(axes)) if k != place)
                 counts[axis] = jnp.reshape(cells, (*shape, -1)).sum(axis=others)
                 lowest[axis] = jnp.reshape(best, shape).min(axis=others)
-        return [counts[a] for a in sorted(counts)], [lowest[a] for a in sorted(lowest)]
+        if not lowest:
+            return [], jnp.zeros((len(self.objectives), 0), float_type())
+        runs = [jnp.concatenate([counts[a] for a in axes], axis=1) for axes in runs_of(self._shifts)]
+        return runs, jnp.concatenate([lowest[a] for a in sorted(lowest)], axis=1)
 
     def limits(self, numbers: np.ndarray) -> np.ndarray:
         """Return designs' numbers (designs,) in the parts that are compared one after the other, (designs, parts)."""

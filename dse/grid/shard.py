@@ -24,8 +24,11 @@ from dse.grid.sweep_program import SweepProgram
 from dse.space import designs
 from dse.space.space import Space
 
-SHARDS = 64
+SHARDS = 32
 """Least shards of a large sweep: an interruption loses a few of them."""
+
+OF_PART = 4
+"""Least shards of each part of a large sweep that several jobs share out: none has much more to do than another."""
 
 LONGEST = 64
 """Most chunks of a shard, whose result is sent, saved and merged once."""
@@ -40,9 +43,13 @@ class Shard:
     stop: int
 
 
-def shards(size: int, chunk: int) -> list[Shard]:
-    """Return the shards of a grid of ``size`` designs, each a whole number of chunks but the last."""
-    step = chunk * int(np.clip(size // (chunk * SHARDS), 1, LONGEST))
+def shards(size: int, chunk: int, parts: int = 1) -> list[Shard]:
+    """Return the shards of a grid of ``size`` designs, each a whole number of chunks but the last.
+
+    ``parts``: jobs that share the grid out.
+    """
+    least = SHARDS if parts == 1 else max(SHARDS, OF_PART * parts)
+    step = chunk * int(np.clip(size // (chunk * least), 1, LONGEST))
     return [Shard(i, start, min(start + step, size)) for i, start in enumerate(range(0, size, step))]
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
-from itertools import accumulate, pairwise
+from itertools import accumulate, groupby, pairwise
 from math import prod
 from typing import Any
 
@@ -49,6 +49,7 @@ class AxisStatistics:
     def __post_init__(self) -> None:
         self._strides = [prod(self.lengths[axis + 1 :]) for axis in range(len(self.lengths))]
         self.shifts = [self._coarser(length) for length in self.lengths]
+        self.runs = runs_of(self.shifts)
         self._rows = [0, *accumulate(self.lengths)]
         self.histograms = [Histograms(self.lengths, self.shifts) for _ in range(self.objectives)]
         self.best = np.full((self._rows[-1], self.objectives), np.inf)
@@ -95,22 +96,22 @@ class AxisStatistics:
         slow = sum(DESIGNS_PER_COUNT * bins * (2 + designs // stride) <= designs for stride in self._strides)
         return slow if slow > 1 else 0
 
-    def add_counts(self, first: np.ndarray, counts: Sequence[np.ndarray], best: Sequence[np.ndarray]) -> None:
-        """Take what was counted elsewhere: for each axis ``counts`` (objectives, values, bins) and ``best`` costs
-        (objectives, values); ``first``: the bin at which each objective's counts begin, of a whole octave."""
-        lowest = np.concatenate([one.T for one in best]) if len(best) else self.best
-        np.minimum(self.best, lowest, out=self.best)
+    def add_counts(self, first: np.ndarray, counts: Sequence[np.ndarray], best: np.ndarray) -> None:
+        """Take what was counted elsewhere: of each of the ``runs`` of axes the ``counts`` (objectives, values, bins),
+        and of all axes the ``best`` costs (objectives, values); ``first``: the bin at which each objective's counts
+        begin, of a whole octave."""
+        np.minimum(self.best, best.T, out=self.best)
         for number, begin in enumerate(first // OCTAVE if len(counts) else ()):
-            used = np.flatnonzero(counts[0][number].any(axis=0)) << self.shifts[0]
+            used = np.flatnonzero(counts[0][number, : self.lengths[0]].max(axis=0)) << self.shifts[0]
             if not len(used):
                 continue
             low, high = int(used[0]) // OCTAVE, int(used[-1]) // OCTAVE + 1
-            histograms = self.histograms[number]
-            histograms.widen(int(begin) + low, int(begin) + high)
-            for table, count, shift in zip(histograms.tables, counts, self.shifts, strict=True):
-                here = (int(begin) - histograms.low) * OCTAVE >> shift
-                some = slice(low * OCTAVE >> shift, high * OCTAVE >> shift)
-                table[:, here + some.start : here + some.stop] += count[number][:, some]
+            blocks = (count[number] for count in counts)
+            some = [
+                block[:, low * OCTAVE >> self.shifts[axes[0]] : high * OCTAVE >> self.shifts[axes[0]]]
+                for block, axes in zip(blocks, self.runs, strict=True)
+            ]
+            self.histograms[number].add(int(begin) + low, int(begin) + high, some)
 
     def add_some(self, numbers: np.ndarray, values: np.ndarray, wanted: np.ndarray) -> None:
         """Count designs with these ``numbers`` by those of their ``values`` that are ``wanted``, both (objectives,
@@ -202,20 +203,26 @@ class Histograms:
 
     There are bins for the octaves from ``low`` up to ``high`` alone, those in use: of the whole scale most would be
     empty, and to clear and to add them up would take longer than to count. ``shifts``: how many bits fewer an axis has.
+    ``blocks``: the tables of axes that follow each other with bins alike are one, which is added up at once.
     """
 
     def __init__(self, lengths: Sequence[int], shifts: Sequence[int]) -> None:
-        self._lengths, self._shifts = lengths, shifts
+        self._runs = [([lengths[axis] for axis in axes], shifts[axes[0]]) for axes in runs_of(shifts)]
         self._clear(0, 0)
 
     def _clear(self, low: int, high: int) -> None:
         self.low, self.high = low, high
-        widths = [(high - low) * OCTAVE >> shift for shift in self._shifts]
-        shapes = list(zip(self._lengths, widths, strict=True))
-        ends = [0, *accumulate(length * width for length, width in shapes)]
+        shapes = [(sum(lengths), (high - low) * OCTAVE >> shift) for lengths, shift in self._runs]
+        ends = [0, *accumulate(rows * width for rows, width in shapes)]
         self.counts = np.zeros(ends[-1], np.int64)
         parts = [self.counts[begin:end] for begin, end in pairwise(ends)]
-        self.tables = [part.reshape(shape) for part, shape in zip(parts, shapes, strict=True)]
+        self.blocks = [part.reshape(shape) for part, shape in zip(parts, shapes, strict=True)]
+
+    @property
+    def tables(self) -> list[np.ndarray]:
+        """The table of each axis, (values, bins)."""
+        ends = [[0, *accumulate(lengths)] for lengths, _ in self._runs]
+        return [block[begin:end] for block, run in zip(self.blocks, ends, strict=True) for begin, end in pairwise(run)]
 
     def widen(self, low: int, high: int) -> None:
         """Have bins for the octaves from ``low`` up to ``high`` too."""
@@ -230,12 +237,25 @@ class Histograms:
 
     def merge(self, other: "Histograms") -> None:
         """Add the counts of others."""
-        if other.low == other.high:
-            return
-        self.widen(other.low, other.high)
-        for mine, theirs, shift in zip(self.tables, other.tables, self._shifts, strict=True):
-            first = (other.low - self.low) * OCTAVE >> shift
-            mine[:, first : first + theirs.shape[1]] += theirs
+        if other.low < other.high:
+            self.add(other.low, other.high, other.blocks)
+
+    def add(self, low: int, high: int, blocks: Sequence[np.ndarray]) -> None:
+        """Add the counts of octaves from ``low`` up to ``high``, as :attr:`blocks`."""
+        empty = self.low == self.high
+        self.widen(low, high)
+        for mine, theirs, (_, shift) in zip(self.blocks, blocks, self._runs, strict=True):
+            first = (low - self.low) * OCTAVE >> shift
+            here = mine[:, first : first + theirs.shape[1]]
+            if empty:  # a copy reads no memory that is not there yet
+                here[:] = theirs
+            else:
+                here += theirs
+
+
+def runs_of(shifts: Sequence[int]) -> list[list[int]]:
+    """Return the axes, those together that follow each other with bins alike."""
+    return [list(axes) for _, axes in groupby(range(len(shifts)), key=lambda axis: shifts[axis])]
 
 
 def bins_of(values: np.ndarray) -> np.ndarray:

@@ -132,13 +132,13 @@ class SweepProgram(CompiledOnDevices):
         """Call the compiled program of a device."""
         return self._compiled[device](*arguments)
 
-    def by_axis(self, state: State) -> tuple[list[np.ndarray], list[np.ndarray], np.ndarray]:
+    def by_axis(self, state: State) -> tuple[list[np.ndarray], np.ndarray, np.ndarray]:
         """Return a state's counts and lowest costs by axis (:meth:`Reduction.by_axis`), and designs by reason."""
         counts, lowest = self.summed(state)
         reasons = np.asarray(state["reasons"]).reshape(self.reduction.reasons, -1)
-        return [np.asarray(x) for x in counts], [np.asarray(x) for x in lowest], reasons
+        return [np.asarray(x) for x in counts], np.asarray(lowest), reasons
 
-    def summed(self, state: State) -> tuple[list[Array], list[Array]]:
+    def summed(self, state: State) -> tuple[list[Array], Array]:
         """Return a state's counts and lowest costs by axis, on the device."""
         return self._by_axis(state)
 

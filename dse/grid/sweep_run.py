@@ -81,13 +81,14 @@ class PointsTable:
 
 @dataclass
 class SweepRun:
-    """A sweep of a space, into a folder or in memory."""
+    """A sweep of a space, into a folder or in memory; ``parts``: jobs that share its grid out."""
 
     space: Space
     folder: Path | None
     keep: str
     progress: Progress | None
     cluster: Any
+    parts: int = 1
     checkpoint: InMemory | Checkpoint | MergedCheckpoint = field(default_factory=InMemory)
     seconds: dict[str, float] = field(default_factory=lambda: {"compile": 0.0, "evaluate": 0.0, "write": 0.0})
     notes: list[str] = field(default_factory=list)
@@ -95,7 +96,7 @@ class SweepRun:
     def __post_init__(self) -> None:
         self.evaluator = evaluator_of(self.space, self.keep)
         self.notes += self.evaluator.notes
-        self.shards = shards(self.space.size, self.evaluator.chunk_size)
+        self.shards = shards(self.space.size, self.evaluator.chunk_size, self.parts)
 
     def go_on_in(self, folder: Path, resume: bool, part: str | None = None) -> "SweepRun":
         """Keep what is finished in a folder, and begin there or go on; raises InputError where another sweep is there.

@@ -81,8 +81,8 @@ def test_statistics_are_those_of_the_host(case: Any, space: Space) -> None:
     for number, one in zip(numbers, values.T, strict=True):
         expected.add(int(number), np.ones(1, bool), one[:, None], (signs * one)[:, None])
     found = AxisStatistics(tuple(reduction.lengths), len(signs))
-    counts, best = (list(map(np.asarray, x)) for x in reduction.by_axis(state))
-    found.add_counts(first, counts, [np.where(x < LARGEST, x, np.inf) for x in best])
+    counts, best = reduction.by_axis(state)
+    found.add_counts(first, list(map(np.asarray, counts)), np.where(best < LARGEST, best, np.inf))
     beyond = (bins_of(values) < first[:, None]) | (bins_of(values) >= first[:, None] + 10 * OCTAVE)
     assert 0 < beyond.sum() < beyond.size / 10
     np.testing.assert_array_equal(np.asarray(marks)[feasible], beyond.any(axis=0))

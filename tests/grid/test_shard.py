@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import pytest
 
-from dse.grid.shard import LONGEST, SHARDS, shards
+from dse.grid.shard import LONGEST, OF_PART, SHARDS, shards
 
 
 @pytest.mark.parametrize("chunk", [1, 64, 1000])
@@ -21,3 +21,10 @@ def test_a_small_grid_is_a_chunk_each_and_a_large_one_has_at_least_so_many() -> 
     assert [p.stop - p.start for p in shards(250, 100)] == [100, 100, 50]
     for size in (SHARDS * 100, 3 * SHARDS * 100, 10**6):
         assert len(shards(size, 100)) >= SHARDS
+
+
+@pytest.mark.parametrize("parts", [1, 3, 64, 1000])
+def test_parts_of_a_large_grid_are_no_more_than_a_quarter_larger_than_others(parts: int) -> None:
+    found = len(shards(10**8, 100, parts))
+    assert found >= (OF_PART * parts if parts > 1 else SHARDS)
+    assert shards(250, 100, parts) == shards(250, 100)
