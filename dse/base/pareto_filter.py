@@ -42,11 +42,8 @@ MANY = 0.02
 ROUNDS = 3
 """Times that others are chosen for one chunk."""
 
-ENOUGH = 1024
+ENOUGH = 2048
 """Designs that are compared exactly in the time that the choice takes."""
-
-FEW = 2048
-"""Rows of a chunk that are not held against others first."""
 
 CANDIDATES = 4096
 """Most designs from which they are chosen."""
@@ -79,7 +76,7 @@ class FrontBuilder:
         """Take a chunk: ``costs`` of shape (designs, objectives) and each design's number; ValueError on NaN."""
         if not np.isfinite(costs).all():
             raise ValueError("costs hold NaN or infinity; leave infeasible designs out")
-        if len(costs) > FEW:
+        if len(costs) > ENOUGH:
             kept = self._thinned(np.require(costs.T, np.float64, ["C", "W"]))
             costs, index = costs[kept], index[kept]
         self._wait(costs, index)

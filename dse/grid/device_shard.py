@@ -20,8 +20,8 @@ from dse.grid.statistics import BINS, HIGH, LOW, OCTAVE, bins_of
 from dse.grid.sweep_program import Reduced, SweepProgram
 
 AGAIN, MANY, SOONER = 2.0, 0.01, 1.2
-"""Survivors are learned from, and killers chosen again, when the designs seen have grown by the first. Where more
-survive they are learned from at once, and killers chosen when the designs have grown by the last."""
+"""Survivors are learned from, and killers chosen again, when the designs seen have grown by the first. Where more than
+this share survive they are learned from at once, and killers chosen when the designs seen have grown by the last."""
 
 REMEMBERED, TESTS = 4096, 1024
 """Designs seen that no other one dominates, among which they are chosen; last survivors, and designs of the sample,
@@ -128,7 +128,7 @@ class Knowledge:
         self._octaves = np.stack([np.full(len(signs), BINS // OCTAVE), np.full(len(signs), -1)])
         self.off_scale = np.zeros(len(signs), bool)
         self._weights = _stressed(np.ones(len(signs)))
-        self._seen = self._learnt = self._chosen = 0
+        self._seen, self._chosen = 0, 0
         self._settle()
 
     def learn(self, numbers: np.ndarray, values: np.ndarray, among: int) -> None:
@@ -136,9 +136,9 @@ class Knowledge:
         costs, many = self._signs[:, None] * values, len(numbers) > MANY * among
         with self._lock:
             self._seen += int(among)
-            if not many and self._seen < self._learnt * AGAIN:
+            grown = self._seen >= self._chosen * (SOONER if many else AGAIN)
+            if not many and not grown:
                 return
-            self._learnt = self._seen
             if len(numbers):
                 for best, column in zip(self._top, costs, strict=True):
                     keep_best(*best, column, numbers)
@@ -147,7 +147,7 @@ class Knowledge:
                 self._octaves[1] = np.maximum(self._octaves[1], octaves.max(axis=1))
                 self.off_scale |= ((values < LOW) | (values >= HIGH)).any(axis=1)
                 self._remember(costs.T)
-            if self._seen >= self._chosen * (SOONER if many else AGAIN):
+            if grown:
                 self._choose()
             self._settle()
 

@@ -28,7 +28,7 @@ SHARDS = 32
 """Least shards of a large sweep: an interruption loses a few of them."""
 
 OF_PART = 4
-"""Least shards of each part of a large sweep that several jobs share out: none has much more to do than another."""
+"""Least shards of each part of a large sweep that several jobs share out: none has more than a quarter more to do."""
 
 LONGEST = 64
 """Most chunks of a shard, whose result is sent, saved and merged once."""
@@ -48,8 +48,7 @@ def shards(size: int, chunk: int, parts: int = 1) -> list[Shard]:
 
     ``parts``: jobs that share the grid out.
     """
-    least = SHARDS if parts == 1 else max(SHARDS, OF_PART * parts)
-    step = chunk * int(np.clip(size // (chunk * least), 1, LONGEST))
+    step = chunk * int(np.clip(size // (chunk * max(SHARDS, OF_PART * parts)), 1, LONGEST))
     return [Shard(i, start, min(start + step, size)) for i, start in enumerate(range(0, size, step))]
 
 

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,8 +11,9 @@ from dse.base.errors import InputError
 from dse.evaluate.platform import PLATFORMS
 from dse.grid.merge import merge
 from dse.grid.part import sweep_shard
+from dse.grid.shard import shards
 from dse.grid.sweep import sweep
-from tests.grid.trivial import trivial, with_chunks
+from tests.grid.trivial import CHUNK, trivial, with_chunks
 
 SIZE = 10_000
 SIZES = [("all", 512), *(pytest.param("front", chunk, marks=pytest.mark.slow) for chunk in (512, 5120))]
@@ -32,6 +34,20 @@ def three(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
         sweep_shard(trivial(SIZE, folder), folder / str(number), f"{number}/3")
     PLATFORMS["cpu"] = before
     return [folder / str(number) for number in (1, 2, 3)]
+
+
+@pytest.mark.slow
+def test_so_many_jobs_that_the_grid_is_cut_finer_merge_to_the_bytes_of_one_sweep(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setitem(PLATFORMS, "cpu", replace(with_chunks(), reduced_from=0))
+    space, count = trivial(20 * SIZE, tmp_path), 12
+    assert len(shards(space.size, CHUNK, count)) > len(shards(space.size, CHUNK))
+    sweep(space, tmp_path / "alone", keep="front")
+    folders = [tmp_path / str(number) for number in range(1, count + 1)]
+    for folder in folders:
+        sweep_shard(space, folder, f"{folder.name}/{count}", keep="front")
+    merge(folders, tmp_path / "merged")
+    for name in TABLES["front"]:
+        assert (tmp_path / "merged" / name).read_bytes() == (tmp_path / "alone" / name).read_bytes(), name
 
 
 @pytest.mark.parametrize(("keep", "chunk"), SIZES)

@@ -4,6 +4,7 @@ from itertools import pairwise
 
 import pytest
 
+from dse.grid.part import Part
 from dse.grid.shard import LONGEST, OF_PART, SHARDS, shards
 
 
@@ -23,8 +24,9 @@ def test_a_small_grid_is_a_chunk_each_and_a_large_one_has_at_least_so_many() -> 
         assert len(shards(size, 100)) >= SHARDS
 
 
-@pytest.mark.parametrize("parts", [1, 3, 64, 1000])
-def test_parts_of_a_large_grid_are_no_more_than_a_quarter_larger_than_others(parts: int) -> None:
-    found = len(shards(10**8, 100, parts))
-    assert found >= (OF_PART * parts if parts > 1 else SHARDS)
-    assert shards(250, 100, parts) == shards(250, 100)
+@pytest.mark.parametrize("count", [1, 3, 48, 64, 1000])
+def test_parts_of_a_large_grid_differ_by_a_quarter_at_most(count: int) -> None:
+    grid = shards(10**8, 100, count)
+    lengths = [len(Part(number, count).of(grid)) for number in range(1, count + 1)]
+    assert min(lengths) >= OF_PART and max(lengths) - min(lengths) <= 1
+    assert shards(250, 100, count) == shards(250, 100)
