@@ -49,7 +49,7 @@ CHUNK = 32768
 """Designs of the task that each implementation repeats."""
 
 REPEATS, SECONDS = 9, 4.0
-"""Least runs, and seconds of them, of which the fastest counts: nine runs of a tenth of a second may all be disturbed."""
+"""Least runs and seconds of them; the fastest counts. Nine runs of a tenth of a second may all be disturbed."""
 
 NUMBA_BLOCK = 256
 """Designs of a numba block: of 256 and 1024 the faster."""
