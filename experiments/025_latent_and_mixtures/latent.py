@@ -37,6 +37,8 @@ FITTED = (
     "sglang_mla_prefill",
     "sglang_mla_decode",
     "trtllm_warp_mla_prefill",
+    "trtllm_warp_mla_decode",
+    "trtllm_warp_mla_narrow_decode",
 )
 """Implementations that are fitted."""
 

@@ -1,12 +1,15 @@
 """A row of a whole module of latent attention as kernels: from the network's stream to its output projection."""
 
+from dataclasses import replace
 from typing import Any
 
 from dse.base.errors import InputError
+from dse.hardware.data_types import BITS
 from dse.measured.compound.module_step import module_step
-from dse.measured.row_shape import given
+from dse.measured.row_shape import given, notes_of
 from dse.workload.networks.latent_attention import LatentAttention
 from dse.workload.operator import Operator
+from dse.workload.operators.attention_library import latent_kinds, library_of
 from dse.workload.operators.forms import usual_form
 from dse.workload.target import Target
 
@@ -33,5 +36,8 @@ def module_operators(row: Any, target: Target) -> tuple[Operator, ...]:
     if missing:
         raise InputError(f"no {', '.join(missing)}")
     attention = LatentAttention(int(row.heads), int(rank), int(keys), NOPE, int(sizes["rope_dim"]), VALUES)
-    step = module_step(row, attention, row.op == "mla_decode_module", target, int(hidden))
-    return tuple(usual_form(list(attention.operators(step))))
+    decodes = row.op == "mla_decode_module"
+    step = module_step(row, attention, decodes, target, int(hidden))
+    kinds = latent_kinds(decodes, BITS[step.precision.kv] < BITS[step.precision.output])
+    ran = library_of(notes_of(row), str(getattr(row, "source", "")), target.warpgroup, kinds)
+    return tuple(usual_form(list(attention.operators(replace(step, target=replace(target, attention=ran))))))

@@ -88,6 +88,8 @@ def attention_operator(
     if library is not None and elsewhere and not attention.of_latent and all(i.warpgroup for i in instructions):
         older = attention_libraries()[DEFAULTS[False]]
         runs += [_Run(attention, i, older, SPLITS) for i in of_any if not i.warpgroup]
+    if attention.latent:  # where tensor cores have no type as narrow as the cache, it is widened
+        runs += [replace(run, widens=True) for run in runs if run.computed.dtype != attention.dtype]
     candidates = [candidate for run in runs for candidate in run.candidates()]
     if library is None or elsewhere or attention.latent:
         candidates = _on_any_gpu(runs, candidates)
@@ -144,18 +146,19 @@ def _with(candidate: Candidate, **changes: float) -> Candidate:
 
 @dataclass(frozen=True)
 class _Run:
-    """A library's attention with one instruction."""
+    """A library's attention with one instruction; ``widens`` a narrow cache, whatever the library does else."""
 
     attention: Attention
     instruction: MatrixInstruction
     library: AttentionLibrary
     splits: tuple[int, ...]
+    widens: bool = False
 
     @property
     def computed(self) -> Attention:
         """What is computed: in the type of a narrow cache, where the library narrows its queries, too."""
         a, phase = self.attention, "decode" if self.decodes else "prefill"
-        narrows = a.narrow and phase in self.library.narrows and self.instruction.supports(a.kv) and not a.of_latent
+        narrows = a.narrow and phase in self.library.narrows and self.instruction.supports(a.kv) and not self.widens
         return replace(a, dtype=a.kv) if narrows else a
 
     @property
@@ -278,6 +281,7 @@ def _kernel(run: _Run, block: Block, ctas: float, lengths: Lengths, split: int, 
     decode, both = run.decodes, (attention.head_dim, attention.value_dim)
     dims = sum(both) if decode or attention.latent else sum(map(run.library.filled, both))
     q_tile_bytes = block.rows * attention.head_dim * element
+    held = min(1.0, block.head_slice / attention.head_dim) if block.head_slice else 1.0
     return Kernel(
         start=Interval(repeats=1, instructions=60, int32=48, global_waits=2),  # queries, then the first keys
         loop=_loop(attention, instruction, block, key_blocks, dims),
@@ -286,7 +290,7 @@ def _kernel(run: _Run, block: Block, ctas: float, lengths: Lengths, split: int, 
         warps=block.warps,
         registers=min(255.0, block.rows * (attention.value_dim + block.columns) / (32 * block.warps) + 48),
         # Warp-level kernels keep one block of keys and values (FlashAttention 2), warpgroup ones two (version 3).
-        shared_kib=(q_tile_bytes + (2 if instruction.warpgroup else 1) * block_bytes) / KIB,
+        shared_kib=held * (q_tile_bytes + (2 if instruction.warpgroup else 1) * block_bytes) / KIB,
         launches=1 if split == 1 else 2,
         compute_capability=instruction.compute_capability,
         capability_end=instruction.capability_end,

@@ -43,11 +43,13 @@ XQA_GROUPS = int(constant("xqa_group_heads"))
 
 @dataclass(frozen=True)
 class Block:
-    """A CTA's work: ``rows`` of queries against ``columns`` keys at a time, on ``warps`` warps."""
+    """A CTA's work: ``rows`` of queries against ``columns`` keys at a time, on ``warps`` warps; ``head_slice`` elements
+    of a head lie in shared memory at a time (None: the whole head)."""
 
     rows: int
     columns: int
     warps: int
+    head_slice: int | None = None
 
 
 @dataclass(frozen=True)
@@ -123,7 +125,8 @@ def attention_libraries() -> dict[str, AttentionLibrary]:
     """Return the known libraries by name."""
     tiles: dict[str, dict[tuple[str, int], Block]] = {}
     for row in read_table("attention/tiles.csv"):
-        block = Block(int(row["rows"]), int(row["columns"]), int(row["warps"]))
+        held = int(row["head_slice"]) if row["head_slice"] else None
+        block = Block(int(row["rows"]), int(row["columns"]), int(row["warps"]), held)
         tiles.setdefault(row["library"], {})[row["phase"], int(row["head_dim"])] = block
     steps: dict[str, dict[tuple[bool, int], Block]] = {}
     for row in read_table("attention/steps.csv"):

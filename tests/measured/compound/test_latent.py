@@ -46,3 +46,11 @@ def test_a_row_without_the_width_of_its_stream_has_that_of_its_ranks():
     assert kernels(hidden=np.nan)["output_projection"].fma == kernels()["output_projection"].fma
     with pytest.raises(InputError, match="no hidden"):
         kernels(hidden=np.nan, q_lora_rank=768.0)
+
+
+def test_a_module_runs_the_attention_of_the_library_that_its_notes_name():
+    row, older = SimpleNamespace(**ROW, notes="impl=trtllm-1.3.0rc20/default"), Target((12, 12), warpgroup=False)
+    ran = {o.name: {c.label.partition(" ")[0] for c in o.candidates} for o in module_operators(row, older)}
+    assert ran["latent_attention"] == {"trtllm_warp_mla"}
+    found = {o.name: {c.label.partition(" ")[0] for c in o.candidates} for o in module_operators(row, Target((9, 9)))}
+    assert "trtllm_mla" in found["latent_attention"]

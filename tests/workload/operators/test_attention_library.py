@@ -70,6 +70,7 @@ def test_a_library_without_a_model_is_refused_with_its_reason() -> None:
         ("impl=sglang-0.5.14/trtllm_mla", True, False, "trtllm_gen_mla"),
         ("impl=sglang-0.5.14/flash_attention", True, True, "sglang_mla"),
         ("impl=trtllm-1.3.0rc20/default", False, False, "trtllm_warp_mla"),
+        ("impl=trtllm-1.0.0/default", False, True, "trtllm_warp_mla"),
         ("impl=sglang-0.5.14/triton", False, True, "sglang"),
         ("", True, True, "trtllm_mla"),
         ("", False, False, "trtllm_warp_mla"),

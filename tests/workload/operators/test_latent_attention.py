@@ -7,6 +7,7 @@ import pytest
 from dse import Workload, run
 from dse.workload.implementation import IMPLEMENTATIONS
 from dse.workload.operators.attention import CACHE_SMALL, CACHE_THREADS, Attention, attention_operator
+from dse.workload.operators.attention_library import attention_libraries
 from dse.workload.workload import Phase
 
 HEADS, ROPE, LATENT, HEAD = 128, 64, 512, 128
@@ -21,8 +22,8 @@ def prefill(tokens=4096, heads=HEADS):
     return Attention(1, heads, heads, HEAD + ROPE, tokens, tokens, v_dim=HEAD)
 
 
-def timed(attention, gpu="h200"):
-    operator = attention_operator("attention", attention)
+def timed(attention, gpu="h200", library=None):
+    operator = attention_operator("attention", attention, library=library)
     return run(gpu, Workload("one", "one attention", (operator,), (Phase("kernel"),))).kernels.iloc[0]
 
 
@@ -90,3 +91,26 @@ def test_a_prompt_s_operands_are_narrowed_in_a_pass_and_what_the_cache_takes_is_
     kernel = attention_operator("attention", written, (9.0, 9.0)).candidates[0].kernel
     assert kernel.copied_bytes == written.written_bytes + 2 * written.q_bytes
     assert kernel.copied_rows == pytest.approx(4096 * min(1.0, 576 / CACHE_THREADS) ** CACHE_SMALL)
+
+
+@pytest.mark.parametrize("heads", [1, 8, 64, 128])
+def test_without_warpgroup_instructions_tensorrt_llm_gives_a_tile_of_a_request_s_heads_to_one_cta(heads):
+    library = attention_libraries()["trtllm_warp_mla"]
+    runs = attention_operator("attention", decode(4, 32768, heads), (8.9, 8.9), False, library=library).candidates
+    assert {run.kernel.ctas for run in runs if "64x64" in run.label} == {4 * max(1, heads // 64)}
+    assert all(run.kernel.shared_kib < 99 for run in runs)
+
+
+def test_one_request_takes_its_cta_as_long_as_was_measured():
+    measured_us = 6108.6  # experiments/data/measured: mla_decode_module of TensorRT-LLM, 4 x 65,537 on an RTX PRO 6000
+    us = timed(decode(4, 65537, 1), "rtx_pro_6000", attention_libraries()["trtllm_warp_mla"])["time_us"]
+    assert us == pytest.approx(measured_us, rel=0.3)
+    half = timed(decode(4, 32768, 1), "rtx_pro_6000", attention_libraries()["trtllm_warp_mla"])["time_us"]
+    assert us == pytest.approx(2 * half, rel=0.05)
+
+
+@pytest.mark.parametrize(("gpu", "ran"), [("a100_sxm_80gb", "bf16"), ("l40s", "fp8")])
+def test_a_narrow_cache_is_multiplied_as_it_is_where_tensor_cores_can(gpu, ran):
+    library = attention_libraries()["trtllm_warp_mla"]
+    wide, narrow = (timed(decode(4, 65536, 1, kv=kv), gpu, library)["time_us"] for kv in ("bf16", "fp8"))
+    assert narrow < 0.8 * wide if ran == "fp8" else narrow > 0.95 * wide
