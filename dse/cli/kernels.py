@@ -240,8 +240,11 @@ def timing_option(timing: str, calibration: str | None, gpus: list[str], workloa
 
 def power_option(said: str | None) -> "PowerChoice | None":
     """The power model of a name, or the board's with the coefficients of a file; None: the board's shipped ones."""
+    from dse.base.errors import InputError
     from dse.power.models import POWER_MODELS, power_choice
 
     if said is None:
         return None
+    if said not in POWER_MODELS and not Path(said).exists():
+        raise InputError(f"--power {said}: neither a model ({', '.join(POWER_MODELS)}) nor a file of coefficients")
     return power_choice(said if said in POWER_MODELS else {"calibration": said}, "--power")

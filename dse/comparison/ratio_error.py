@@ -5,7 +5,7 @@ the fit, by the attributes in which they differ (``data/calibration/ratio_errors
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -61,7 +61,8 @@ class Designs:
     workload -> cause -> (designs,) [ms]; ``types``: workload -> the data types of its products; ``kernels``: workload
     -> how many operators it has; ``hosts``: workload -> standard deviation of the log error of its engine's host, 0
     without; ``cost_slope``: d ln(die_usd) / d ln(die_mm2), (designs,); ``variant``: whose kernels a design runs,
-    (designs,), None where all run the same.
+    (designs,), None where all run the same; ``kinds``: workload -> a number for the data types of each design's
+    kernels, (designs,), where they differ.
     """
 
     numbers: Mapping[str, np.ndarray]
@@ -72,6 +73,7 @@ class Designs:
     hosts: Mapping[str, float]
     cost_slope: Callable[[], np.ndarray]
     variant: np.ndarray | None = None
+    kinds: Mapping[str, np.ndarray] = field(default_factory=dict)
 
     @cached_property
     def area(self) -> Loading:
@@ -88,8 +90,8 @@ class Designs:
     def time(self, workload: str) -> Loading:
         """Return what the times of a workload hang on."""
         far = distances(self.numbers, self.types[workload])
-        of_host = self.hosts[workload]
-        return time_loading(workload, far, self.stacks[workload], self.kernels[workload], of_host)
+        of_host, types = self.hosts[workload], self.kinds.get(workload)
+        return time_loading(workload, far, self.stacks[workload], self.kernels[workload], of_host, types)
 
     def power(self, workload: str) -> Loading:
         """Return what the watts of a workload hang on."""
@@ -155,6 +157,11 @@ def host_error(workload: Workload, time: MetricError) -> float:
 def tensor_types(workload: Workload) -> set[str]:
     """Return the data types that a workload's products run in on tensor cores."""
     return {name for operator in workload.operators for name in operator.tensor_types()}
+
+
+def operand_types(workload: Workload) -> frozenset[str]:
+    """Return the data types that a workload's products and attention read and compute in."""
+    return frozenset().union(*(operator.operands for operator in workload.operators))
 
 
 def ratio_errors(

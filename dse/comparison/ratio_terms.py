@@ -10,6 +10,7 @@ from functools import cache
 
 import numpy as np
 
+from dse.base.constants import constant
 from dse.base.package_tables import read_table
 from dse.hardware.area import HBM_CHANNEL_BITS
 from dse.timing.timing import CAUSES, HOST
@@ -41,6 +42,9 @@ MIX = 4
 
 LEAST = 1e-9
 """A number that is 0 counts as this in logarithms."""
+
+OTHER_TYPES = constant("ratio_error_data_types")
+"""Standard deviation of the log error of a ratio between kernels of other data types on one GPU."""
 
 
 @dataclass(frozen=True)
@@ -167,16 +171,24 @@ def shares(stack: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
 
 
 def time_loading(
-    source: str, far: Mapping[str, np.ndarray], stack: Mapping[str, np.ndarray], kernels: int, host: float = 0.0
+    source: str,
+    far: Mapping[str, np.ndarray],
+    stack: Mapping[str, np.ndarray],
+    kernels: int,
+    host: float = 0.0,
+    types: np.ndarray | None = None,
 ) -> Loading:
     """Return the loading of a time with the causes ``stack`` [ms]; ``source``: whose time it is.
 
     The floor is that of a single kernel; of ``kernels`` different ones it averages out, as far as MIX of them.
     ``host``: standard deviation of the log error of an engine's host, which cancels where its share is the same.
+    ``types``: a number for the data types of each design's kernels, (designs,); None where all have the same.
     """
     parts = shares(stack)
     waits = stack.get(HOST, np.zeros(1)) / np.maximum(sum(stack.values(), np.zeros(())), LEAST)
     shared = {f"time {name}": weighted("time", name, far, share) for name, share in parts.items()}
+    if types is not None:
+        shared["data types"] = OTHER_TYPES * sum(parts.values())[:, None] * _categories(types)
     shared[f"host of {source}"] = np.broadcast_to(host * (waits - waits[0]), len(far["node"]))[:, None]
     floors = sum(((terms("time", name)[FLOOR] * share) ** 2 for name, share in parts.items()), np.zeros(()))
     return Loading(shared, {f"time of {source}": np.sqrt(floors / 2 / np.clip(kernels, 1, MIX))})

@@ -1,11 +1,11 @@
 """The designs of a sweep held against its baseline and against each other, with the errors of their ratios."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 import pandas as pd
 
-from dse.comparison.ratio_error import Designs, RatioErrors, host_error, ratio_errors, tensor_types
+from dse.comparison.ratio_error import Designs, RatioErrors, host_error, operand_types, ratio_errors, tensor_types
 from dse.evaluate.area_elasticities import cost_slopes
 from dse.evaluate.metric_error import metric_error
 from dse.space.designs import of_table
@@ -28,6 +28,7 @@ def space_ratio_errors(space: Space, baseline: pd.DataFrame, designs: pd.DataFra
     if len(workloads) == len(space.workloads) == len(space.weights):
         values["total.time_ms"] = np.asarray(space.total_ms(values), float)
     values |= {OF_BASE + name: value for name, value in _of_base(space, baseline).items()}
+    variant = _variant(space, len(baseline), designs)
     made = Designs(
         numbers,
         values,
@@ -36,7 +37,8 @@ def space_ratio_errors(space: Space, baseline: pd.DataFrame, designs: pd.DataFra
         {name: len(workload.operators) for name, workload in workloads.items()},
         {name: host_error(w, metric_error(space, f"{name}.time_ms")) for name, w in workloads.items()},
         lambda: cost_slopes(numbers, space.yield_model),
-        _variant(space, len(baseline), designs),
+        variant,
+        _kinds(space, workloads, variant),
     )
     return [ratio_errors(o.expression, o.sign, made, lambda name: metric_error(space, name)) for o in space.objectives]
 
@@ -58,6 +60,25 @@ def _variant(space: Space, before: int, designs: pd.DataFrame) -> np.ndarray | N
         return None
     which = space.variants.of(of_table(space, designs)) if len(designs) else np.zeros(0, int)
     return np.concatenate([np.full(before, space.variants.home), which])
+
+
+def _kinds(space: Space, workloads: Iterable[str], variant: np.ndarray | None) -> dict[str, np.ndarray]:
+    """Workload -> a number for the data types of each design's kernels, of workloads whose variants differ in them."""
+    if space.variants is None or variant is None:
+        return {}
+    found = {}
+    for name in workloads:
+        of_each = [_types(each.space, name) for each in space.variants.every]
+        numbers = {types: number for number, types in enumerate(dict.fromkeys(of_each))}
+        if len(numbers.keys() - {None}) > 1:
+            found[name] = np.array([float(numbers[types]) for types in of_each])[variant]
+    return found
+
+
+def _types(space: Space | None, workload: str) -> frozenset[str] | None:
+    """The data types of a workload in a variant's ``space``; None where the variant cannot be."""
+    mine = () if space is None else (w for w in space.workloads if w.name == workload)
+    return next(map(operand_types, mine), None)
 
 
 def _of_base(space: Space, baseline: pd.DataFrame) -> Mapping[str, float]:

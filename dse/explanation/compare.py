@@ -59,6 +59,10 @@ class Comparison:
     def _repr_html_(self) -> str:
         return with_table(self, self.metrics)
 
+    def to_frame(self) -> pd.DataFrame:
+        """Return the table of metrics, a row a metric."""
+        return self.metrics
+
     def sentences(self) -> list[str]:
         """Return what differs in the metrics, then what each attribute of the other GPU would change alone."""
         metrics = self.metrics[self.metrics["metric"].isin(METRIC_WORDS)]

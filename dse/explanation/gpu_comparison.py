@@ -20,7 +20,7 @@ from dse.hardware.prices import HourlyPrice, given_price
 from dse.power.models import PowerChoice, power_of
 from dse.space.metrics import USD
 from dse.timing.timing import TimingModel
-from dse.workload.parse import with_setting
+from dse.workload.parse import load_workload, with_setting
 
 METRICS = ("ttft_ms", "tbt_ms", "time_ms", "tokens_per_s", "tokens_per_joule", "power_w", USD)
 """Metrics of a row, those that the workload has."""
@@ -32,8 +32,8 @@ class GpuComparison(Drawn):
 
     ``table``: a row a GPU and value: gpu, title, value of ``axis`` ("" without), reason where it cannot run, METRICS as
     far as the workload has them, usd_per_hour, and against the first GPU at the same value: ``ratio``
-    of ``compared`` [1], where 80 % of measured ratios lie (ratio_low, ratio_high), probability_better. ``beyond``: the
-    first of ``limits`` that a row breaks, "" for none.
+    of ``compared`` [1], where 80 % of measured ratios lie (ratio_low, ratio_high), probability_better, and ``unknown``,
+    why there is no interval ("" where there is). ``beyond``: the first of ``limits`` that a row breaks, "" for none.
     """
 
     workload: str
@@ -106,6 +106,8 @@ def compare_gpus(
                 result = run(sheet, text, timing, watts)
             except InputError as error:
                 rows.append({"gpu": sheet.name, "title": sheet.title, "value": value, "reason": str(error)})
+                if number == 0:
+                    load_workload(text)  # a text that is wrong for any GPU is refused before others are timed
                 continue
             first = result if number == 0 else first
             ran.append(result)
@@ -122,7 +124,7 @@ def compare_gpus(
         {sheet.name: sheet.hourly_price for sheet in sheets},
         timing.calibration,
         _table(rows, ran[0]),
-        tuple(_notes(ran, sheets)),
+        (*_notes(ran, sheets), *_unsure(rows)),
         tuple(limits),
     )
 
@@ -179,15 +181,24 @@ def _ratio(first: RunResult, second: RunResult) -> dict[str, Any]:
         "ratio_low": None if span is None else span[0],
         "ratio_high": None if span is None else span[1],
         "probability_better": None if better is None else float(better),
+        "unknown": errors.reason,
     }
 
 
 def _table(rows: Sequence[Mapping[str, Any]], result: RunResult) -> pd.DataFrame:
     metrics = [name for name in METRICS if name in result.metrics]
     columns = ["gpu", "title", "value", "reason", *metrics, "usd_per_hour"]
-    return pd.DataFrame(list(rows)).reindex(
-        columns=[*columns, "ratio", "ratio_low", "ratio_high", "probability_better", "beyond"]
-    )
+    compared = ["ratio", "ratio_low", "ratio_high", "probability_better", "unknown", "beyond"]
+    return pd.DataFrame(list(rows)).reindex(columns=[*columns, *compared]).fillna({"unknown": ""})
+
+
+def _unsure(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Why ratios have no interval, each reason once with its GPUs."""
+    found: dict[str, list[str]] = {}
+    for row in rows:
+        if row.get("unknown"):
+            found.setdefault(row["unknown"], []).append(row["gpu"])
+    return [f"No interval for the ratio of {', '.join(dict.fromkeys(gpus))}: {why}." for why, gpus in found.items()]
 
 
 def _notes(ran: Sequence[RunResult], sheets: Sequence[GpuSheet]) -> list[str]:

@@ -231,6 +231,10 @@ def gpu_from_mapping(content: dict, where: str, name: str) -> GpuSheet:
         raise InputError(f"{where}: name = {shown(title)} is not accepted; give a text")
     title = None if title is None else printable(title)
     if base is not None:
+        if Path(base).suffix == ".toml":
+            raise InputError(
+                f"{where}: base = {base!r} is a GPU TOML; give a preset ('dse show gpus') and what differs"
+            )
         sheet = changed(preset_sheet(resolve(base, f"{where}: base")), content, where)
         return replace(sheet, name=name, title=title or sheet.title, base=sheet.name)
     peaks, price = content.pop("peaks", {}), stated_price(content, where)

@@ -12,7 +12,9 @@ MAX_VALUES = 100_000
 LARGEST = 1e30
 """No end of a range is as large."""
 
-_RANGE_KEYS = {"from", "to", "step", "count", "scale"}
+RANGE_KEYS = {"from", "to", "step", "count", "scale"}
+"""Keys of an axis that is given by its ends."""
+
 _FORMS = (
     "give a list [1, 2, 4] or a range { from = 1, to = 9, step = 2 } or "
     '{ from = 1, to = 9, count = 5 } (with scale = "log" for a geometric one)'
@@ -65,7 +67,7 @@ def make_axis(attribute: Attribute, spec: Any, where: str) -> Axis:
 
 
 def _range(attribute: Attribute, spec: dict, where: str) -> list[float]:
-    unknown = set(spec) - _RANGE_KEYS
+    unknown = set(spec) - RANGE_KEYS
     if unknown:
         raise InputError(f"{where}: {sorted(unknown)[0]!r} is not a key of a range; {_FORMS}")
     if attribute.choices or attribute.type == "bool":

@@ -8,7 +8,7 @@ from typing import Any
 
 from dse.base.errors import InputError, accepted
 from dse.hardware.schema import Attribute, gpu_schema
-from dse.space.axis import Axis, make_axis
+from dse.space.axis import RANGE_KEYS, Axis, make_axis
 from dse.workload.counts import LARGEST
 from dse.workload.parse import KEYS, with_setting
 
@@ -39,8 +39,7 @@ def parted(axes: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     attributes: dict[str, Any] = {}
     settings: dict[str, Any] = {}
     for key, spec in axes.items():
-        table = isinstance(spec, dict) and key not in gpu_schema() and spec and not spec.keys().isdisjoint(KEYS)
-        if table:
+        if isinstance(spec, dict) and key not in gpu_schema() and spec and spec.keys().isdisjoint(RANGE_KEYS):
             settings |= {f"{key}.{name}": values for name, values in spec.items()}
         elif key == BASE or "." in key:
             settings[key] = spec

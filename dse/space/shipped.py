@@ -1,5 +1,6 @@
 """The spaces that come with the package: questions people ask, ready to run or to copy."""
 
+import re
 import tomllib
 from importlib.resources import files
 from pathlib import Path
@@ -38,7 +39,8 @@ def find_space(text: str) -> Path:
 
 
 def write_template(path: Path, template: str) -> None:
-    """Copy a shipped space to ``path``; raises InputError when the file exists or there is no such space."""
+    """Copy a shipped space to ``path``, its name and question left to the new one; raises InputError when the file
+    exists or there is no such space."""
     shipped = shipped_spaces()
     if template not in shipped:
         raise InputError(f"--from {template}: no shipped space of that name; {accepted(template, shipped)}")
@@ -46,4 +48,5 @@ def write_template(path: Path, template: str) -> None:
         raise InputError(f"{path}: exists already; give another name")
     if not path.parent.is_dir():
         raise InputError(f"{path}: cannot be written (there is no folder {path.parent}); give another path")
-    write_whole(path, shipped[template].read_text(encoding="utf-8"))
+    text = shipped[template].read_text(encoding="utf-8")
+    write_whole(path, re.sub(r"^(name|question) = .*\n", "", text, flags=re.MULTILINE))

@@ -8,7 +8,7 @@ from pathlib import Path
 import jax.numpy as jnp
 import numpy as np
 
-from dse.base.errors import InputError
+from dse.base.errors import InputError, accepted
 from dse.hardware.gpu import Gpu
 from dse.hardware.presets import GpuSheet
 from dse.hardware.schema import gpu_schema
@@ -75,7 +75,11 @@ def read_workloads(
     for key, spec in table.items():
         here = f"{where}: [workloads] {key}"
         spec = {"use": spec} if isinstance(spec, str) else spec
-        if not isinstance(spec, dict) or not isinstance(spec.get("use"), str) or set(spec) - {"use", "weight"}:
+        if isinstance(spec, dict) and (wrong := sorted(map(str, set(spec) - {"use", "weight"}))):
+            raise InputError(
+                f"{here}: {wrong[0]!r} is not a key of a workload; {accepted(wrong[0], ('use', 'weight'))}"
+            )
+        if not isinstance(spec, dict) or not isinstance(spec.get("use"), str):
             raise InputError(
                 f'{here}: {spec!r} is not accepted; give use = "llama3_8b:phase=decode,batch=32" and weight'
             )

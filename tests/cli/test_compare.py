@@ -30,6 +30,8 @@ def test_json_has_a_row_a_gpu_and_value(tmp_path: Path, capsys: pytest.CaptureFi
         (["h100_sxm", WORKLOAD], "two GPUs at least"),
         (["h100_sxm", "h200", WORKLOAD, "--axis", "batch"], "as batch=1,8,64"),
         (["h100_sxm", "h200", WORKLOAD, "--axis", "batch=1,1"], "given twice"),
+        (["h100_sxm", "h200", WORKLOAD, "--axis", "batch=x,1"], "batch=x is not accepted; give a whole number"),
+        (["h100_sxm", "h200", WORKLOAD, "--power", "nix"], "--power nix: neither a model"),
         (["h100_sxm", "h200", WORKLOAD, "--price", "h200=much"], "GPU=USD an hour"),
     ],
 )

@@ -1,11 +1,12 @@
 """Ratios of predictions: their intervals, who is better how probably, and who belongs on a front."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from dse.base.error_interval import ErrorInterval
+from dse.base.error_interval import DEVIATIONS, ErrorInterval
 from dse.comparison.ratio_error import Designs, RatioErrors, _drawn, probability_on_front, ratio_errors
 from dse.evaluate.metric_error import DENSE_ALONE, MetricError
 from dse.hardware.presets import load_sheet
@@ -137,3 +138,16 @@ def test_of_two_designs_a_place_on_the_front_of_one_objective_is_being_better() 
     on_front = probability_on_front([found], draws=20_000)
     assert on_front is not None
     assert on_front[1] == pytest.approx(float(found.probability_better(0, 1)), abs=0.02)
+
+
+def test_kernels_of_other_data_types_are_less_sure() -> None:
+    made = designs({}, {}, {}, tbt_ms=[10, 6, 6, 8])
+    alike = errors("decode.tbt_ms", made)
+    types = np.array([0.0, 1.0, 1.0, 2.0])
+    found = errors("decode.tbt_ms", replace(made, variant=types, kinds={"decode": types}))
+    assert alike.ratio_interval(0, 1) == (0.6, 0.6)
+    low, high = found.ratio_interval(0, 1) or (0, 0)
+    # Nine tenths of the time hang on kernels; ten pairs of types of one GPU are 0.189 off in the mean.
+    assert np.log(high / low) / 2 == pytest.approx(DEVIATIONS * 0.9 * 0.189 * np.sqrt(np.pi / 2), rel=0.03)
+    assert found.ratio_interval(1, 2) == (1, 1)
+    assert (found.ratio_interval(1, 3) or (0, 0))[1] / (8 / 6) > high / 0.6

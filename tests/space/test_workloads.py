@@ -38,7 +38,7 @@ def test_a_file_stands_beside_the_space(tmp_path: Path) -> None:
     [
         ("decode", 3, "3 is not accepted; give use ="),
         ("decode", {"weight": 1}, "is not accepted; give use ="),
-        ("decode", {"use": USE, "wieght": 1}, "is not accepted; give use ="),
+        ("decode", {"use": USE, "wieght": 1}, "'wieght' is not a key of a workload; did you mean 'weight'"),
         ("decode", {"use": USE, "weight": -1}, "weight = -1 is not accepted; give a number of at least 0"),
         ("decode", {"use": USE, "weight": True}, "weight = True is not accepted"),
         ("decode", {"use": USE, "weight": float("nan")}, "weight = nan is not accepted"),

@@ -5,6 +5,12 @@ from dse.space.space import Space
 FREE = "it never waits for requests, and a changed design costs what its base does"
 
 
+def price_headline(space: Space) -> list[str]:
+    """Return that a changed design costs what its base does as one short sentence, where that decides dollars."""
+    changes = space.usd_per_hour is not None and any(axis.name in space.base.entries for axis in space.axes)
+    return ["Careful: an hour of a changed design is priced as one of its base."] if changes else []
+
+
 def price_note(space: Space) -> list[str]:
     """Return the note on prices; nothing where no objective or constraint names dollars of tokens."""
     if space.usd_per_hour is None:

@@ -6,6 +6,7 @@ from dse.base.brief import count_of
 from dse.explanation.assumed_effects import AssumedEffects
 from dse.explanation.axis_verdicts import AxisVerdicts
 from dse.grid.result import SweepResult
+from dse.reports.common.price_note import price_headline
 from dse.reports.common.words import capital, gpu_name, label, quantity, signed_percent
 from dse.reports.search.data import SearchReport
 from dse.reports.sweep.answer import all_notes, answer, good_to, question
@@ -34,11 +35,12 @@ def page_head(
     )
     notes = all_notes(result) + ([how_far(search)] if search is not None else [])
     beware = "\n".join(f"<p>{escape(text)}</p>" for text in notes)
+    careful = unlinked_headline(result.space) + price_headline(result.space)
     summary = f"{capital(good_to(result))}; {count_of(len(notes), 'note')}"
     return (
         f'<header>\n<p class="lead">{escape(lead)}{badge}</p>\n<h1>{escape(question(result))}</h1>\n</header>\n'
         f'<section id="answer" class="answer">\n{_numbers(result)}\n'
-        f"{paragraphs(brief + unlinked_headline(result.space) + decided_by(result, assumed))}\n</section>\n"
+        f"{paragraphs(brief + careful + decided_by(result, assumed))}\n</section>\n"
         f'<details class="caveats">\n<summary>{escape(summary)}</summary>\n{beware}\n</details>'
     )
 

@@ -14,6 +14,7 @@ from dse.explanation.assumed_effects import AssumedEffects
 from dse.explanation.axis_verdicts import AxisVerdicts
 from dse.grid.constraint_check import without_designs
 from dse.grid.result import SweepResult
+from dse.reports.common.price_note import price_headline
 from dse.reports.common.terminal_parts import say
 from dse.reports.common.words import capital, gpu_name, label, number, probability_text, short_values, signed_percent
 from dse.reports.sweep.answer import all_notes, good_to, question
@@ -103,7 +104,7 @@ def _print_brief(result: SweepResult, verdicts: AxisVerdicts | None, console: Co
         say(console, f"  {what}: {value}{f' ({where})' if where else ''}")
     for sentence in filter(None, (*setting_headline(result), headline(verdicts))):
         say(console, sentence)
-    for sentence in unlinked_headline(result.space):
+    for sentence in (*unlinked_headline(result.space), *price_headline(result.space)):
         say(console, sentence, "yellow")
     print_scatter(result, console)
     console.print()

@@ -90,8 +90,8 @@ def find_model_type(name: str, path: Path) -> ModelType:
     if name not in model_types():
         why = next((f" ({row['reason']})" for row in read_table(REFUSED) if name in row["model_types"].split(";")), "")
         raise InputError(
-            f"{path}: model_type = {name!r}: this architecture is not covered{why}; docs/workloads.md lists "
-            f"{len(model_types())} that are. Where it is built as one of these, give that one's"
+            f"{path}: model_type = {name!r}: this architecture is not covered{why}, as {len(model_types())} "
+            "others are (docs/workloads.md links their list). Where it is built as one of these, give that one's"
         )
     return model_types()[name]
 
@@ -105,8 +105,9 @@ def type_of_class(named: Any, path: Path) -> ModelType:
     known = next((names[word] for word in (stem, f"{stem}text") if word in names), None)
     if known is None:
         raise InputError(
-            f"{path}: model_type is missing, and architectures = {shown(named)} is not covered; docs/workloads.md "
-            f"lists {len(model_types())} model types that are. Where it is built as one of these, give that one's"
+            f"{path}: model_type is missing, and architectures = {shown(named)} is not covered, as "
+            f"{len(model_types())} model types are (docs/workloads.md links their list). Where it is built as one of "
+            "these, give that one's"
         )
     return model_types()[known]
 
