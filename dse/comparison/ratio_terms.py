@@ -188,7 +188,8 @@ def time_loading(
     waits = stack.get(HOST, np.zeros(1)) / np.maximum(sum(stack.values(), np.zeros(())), LEAST)
     shared = {f"time {name}": weighted("time", name, far, share) for name, share in parts.items()}
     if types is not None:
-        shared["data types"] = OTHER_TYPES * sum(parts.values())[:, None] * _categories(types)
+        kernels_alone = parts[ARITHMETIC] + parts[MEMORY]
+        shared["data types"] = OTHER_TYPES * kernels_alone[:, None] * _categories(types)
     shared[f"host of {source}"] = np.broadcast_to(host * (waits - waits[0]), len(far["node"]))[:, None]
     floors = sum(((terms("time", name)[FLOOR] * share) ** 2 for name, share in parts.items()), np.zeros(()))
     return Loading(shared, {f"time of {source}": np.sqrt(floors / 2 / np.clip(kernels, 1, MIX))})
