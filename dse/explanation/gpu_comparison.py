@@ -106,8 +106,8 @@ def compare_gpus(
                 result = run(sheet, text, timing, watts)
             except InputError as error:
                 rows.append({"gpu": sheet.name, "title": sheet.title, "value": value, "reason": str(error)})
-                if number == 0:
-                    load_workload(text)  # a text that is wrong for any GPU is refused before others are timed
+                if number == 0 and axis:
+                    load_workload(text)  # a value that is wrong for any GPU is refused before others are timed
                 continue
             first = result if number == 0 else first
             ran.append(result)
