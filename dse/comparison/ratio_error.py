@@ -89,9 +89,9 @@ class Designs:
 
     def time(self, workload: str) -> Loading:
         """Return what the times of a workload hang on."""
-        far = distances(self.numbers, self.types[workload])
-        of_host, types = self.hosts[workload], self.kinds.get(workload)
-        return time_loading(workload, far, self.stacks[workload], self.kernels[workload], of_host, types)
+        far = distances(self.numbers, self.types[workload], self.kinds.get(workload))
+        of_host = self.hosts[workload]
+        return time_loading(workload, far, self.stacks[workload], self.kernels[workload], of_host)
 
     def power(self, workload: str) -> Loading:
         """Return what the watts of a workload hang on."""

@@ -10,7 +10,6 @@ from functools import cache
 
 import numpy as np
 
-from dse.base.constants import constant
 from dse.base.package_tables import read_table
 from dse.hardware.area import HBM_CHANNEL_BITS
 from dse.timing.timing import CAUSES, HOST
@@ -27,6 +26,9 @@ FLOOR = "floor"
 STEPS = ("memory_type", "generation", "node")
 """Terms that count whole wherever designs differ in them."""
 
+DATA_TYPES = "data_types"
+"""Term that counts whole where the kernels of two designs have other data types."""
+
 ARITHMETIC, MEMORY = "arithmetic", "memory"
 """Classes of kernels by what binds them; a workload has a share of each, by the causes of its time."""
 
@@ -42,9 +44,6 @@ MIX = 4
 
 LEAST = 1e-9
 """A number that is 0 counts as this in logarithms."""
-
-OTHER_TYPES = constant("ratio_error_data_types")
-"""Standard deviation of the log error of a ratio between kernels of other data types on one GPU."""
 
 
 @dataclass(frozen=True)
@@ -104,19 +103,23 @@ def features() -> dict[str, dict[str, dict[str, float]]]:
     return found
 
 
-def distances(numbers: Mapping[str, np.ndarray], types: Iterable[str] = ()) -> dict[str, np.ndarray]:
-    """Return term -> how far each design lies from the first, (designs, features): logarithms, and 0 or 1 of STEPS.
+def distances(
+    numbers: Mapping[str, np.ndarray], types: Iterable[str] = (), kinds: np.ndarray | None = None
+) -> dict[str, np.ndarray]:
+    """Return term -> how far each design lies from the first, (designs, features): logarithms, and 0 or 1 of STEPS and
+    DATA_TYPES.
 
     ``numbers``: attribute -> (designs,); ``types``: data types whose tensor rates count, none for all that the first
-    design has.
+    design has; ``kinds``: a number for the data types of each design's kernels, None where all have the same.
     """
     rates = _rates(numbers, types)
     found = {}
     for term, parts in features().items():
         columns = [_feature(numbers, parts[name], rates) for name in parts]
         found[term] = np.stack(columns, axis=1)
-    kinds = _kinds(numbers)
-    return found | {term: _categories(kinds[term]) for term in STEPS}
+    found[DATA_TYPES] = _categories(np.zeros(len(numbers["process"])) if kinds is None else kinds)
+    steps = _kinds(numbers)
+    return found | {term: _categories(steps[term]) for term in STEPS}
 
 
 def _rates(numbers: Mapping[str, np.ndarray], types: Iterable[str]) -> list[str]:
@@ -171,25 +174,16 @@ def shares(stack: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
 
 
 def time_loading(
-    source: str,
-    far: Mapping[str, np.ndarray],
-    stack: Mapping[str, np.ndarray],
-    kernels: int,
-    host: float = 0.0,
-    types: np.ndarray | None = None,
+    source: str, far: Mapping[str, np.ndarray], stack: Mapping[str, np.ndarray], kernels: int, host: float = 0.0
 ) -> Loading:
     """Return the loading of a time with the causes ``stack`` [ms]; ``source``: whose time it is.
 
     The floor is that of a single kernel; of ``kernels`` different ones it averages out, as far as MIX of them.
     ``host``: standard deviation of the log error of an engine's host, which cancels where its share is the same.
-    ``types``: a number for the data types of each design's kernels, (designs,); None where all have the same.
     """
     parts = shares(stack)
     waits = stack.get(HOST, np.zeros(1)) / np.maximum(sum(stack.values(), np.zeros(())), LEAST)
     shared = {f"time {name}": weighted("time", name, far, share) for name, share in parts.items()}
-    if types is not None:
-        kernels_alone = parts[ARITHMETIC] + parts[MEMORY]
-        shared["data types"] = OTHER_TYPES * kernels_alone[:, None] * _categories(types)
     shared[f"host of {source}"] = np.broadcast_to(host * (waits - waits[0]), len(far["node"]))[:, None]
     floors = sum(((terms("time", name)[FLOOR] * share) ** 2 for name, share in parts.items()), np.zeros(()))
     return Loading(shared, {f"time of {source}": np.sqrt(floors / 2 / np.clip(kernels, 1, MIX))})

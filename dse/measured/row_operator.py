@@ -13,6 +13,7 @@ from dse.measured.row_shape import (
     ENCODER,
     LATENT,
     PRODUCTS,
+    attention_library,
     attention_of,
     framework_of,
     notes_of,
@@ -22,7 +23,7 @@ from dse.measured.row_shape import (
 from dse.measured.row_vector import VECTOR, vector_family, vector_of
 from dse.workload.operator import Operator
 from dse.workload.operators.attention import attention_operator
-from dse.workload.operators.attention_library import OF_ENCODER, PLAIN, latent_kinds, library_of, window_kind
+from dse.workload.operators.attention_library import OF_ENCODER, PLAIN, latent_kinds, window_kind
 from dse.workload.operators.gemm import gemm_operator
 from dse.workload.operators.gemm_library import REPRESENTATIVE, SIMT_TILES, Library
 from dse.workload.target import Target
@@ -63,8 +64,7 @@ def operator(
     attention = attention_of(row, writes_cache=writes, decoding=decoding)
     plain = (PLAIN, OF_ENCODER) if row.op == ENCODER else (PLAIN, *window_kind(attention.window, decoding))
     kinds = latent_kinds(decoding, attention.narrow) if row.op in LATENT else plain
-    source, device = (str(getattr(row, name, "")) for name in ("source", "device"))
-    ran = library_of(notes, source, warpgroup, kinds, device)
+    ran = attention_library(row, warpgroup, kinds)
     return attention_operator("attention", attention, target, warpgroup, library=ran)
 
 

@@ -2,7 +2,7 @@
 operands."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from functools import cache
 from typing import Any
@@ -17,6 +17,7 @@ from dse.workload.networks.names import network_of
 from dse.workload.networks.network import Network
 from dse.workload.operator import Operator
 from dse.workload.operators.attention import Attention
+from dse.workload.operators.attention_library import AttentionLibrary, library_of
 from dse.workload.operators.collective import all_reduce_operator
 from dse.workload.operators.gemm import Gemm, blas_result
 
@@ -207,3 +208,9 @@ def notes_of(row: Any) -> str:
     """The notes of a row, "" where it has none."""
     notes = getattr(row, "notes", "")
     return notes if isinstance(notes, str) else ""
+
+
+def attention_library(row: Any, warpgroup: bool, kinds: Collection[str]) -> AttentionLibrary:
+    """Return the attention library that a row ran, of these ``kinds``; raises InputError where it has no model."""
+    source, device = (str(getattr(row, name, "")) for name in ("source", "device"))
+    return library_of(notes_of(row), source, warpgroup, kinds, device)

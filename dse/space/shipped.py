@@ -48,5 +48,5 @@ def write_template(path: Path, template: str) -> None:
         raise InputError(f"{path}: exists already; give another name")
     if not path.parent.is_dir():
         raise InputError(f"{path}: cannot be written (there is no folder {path.parent}); give another path")
-    text = shipped[template].read_text(encoding="utf-8")
-    write_whole(path, re.sub(r"^(name|question) = .*\n", "", text, flags=re.MULTILINE))
+    top, tables, rest = shipped[template].read_text(encoding="utf-8").partition("\n[")
+    write_whole(path, re.sub(r"^(name|question) = .*\n", "", top, flags=re.MULTILINE) + tables + rest)

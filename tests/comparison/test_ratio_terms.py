@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dse.base.package_tables import read_table
-from dse.comparison.ratio_terms import ATTRIBUTES, ERRORS, STEPS, TENSOR, distances, features, shares, terms
+from dse.comparison.ratio_terms import ATTRIBUTES, DATA_TYPES, ERRORS, STEPS, TENSOR, distances, features, shares, terms
 from dse.hardware.presets import load_sheet
 from dse.hardware.schema import gpu_schema
 
@@ -16,7 +16,7 @@ def far(one: str, two: str, types: tuple[str, ...] = ("bf16",)) -> dict[str, np.
 
 def test_the_tables_name_attributes_and_terms() -> None:
     assert {row["attribute"] for row in read_table(ATTRIBUTES)} <= {TENSOR, *gpu_schema()}
-    known = {*features(), *STEPS, "floor", "coefficient", "stated"}
+    known = {*features(), *STEPS, DATA_TYPES, "floor", "coefficient", "stated"}
     assert {row["term"] for row in read_table(ERRORS)} <= known
     for row in read_table(ERRORS):
         assert 0 < float(row["low"]) <= float(row["value"]) * 1.5 and float(row["value"]) < 2 and int(row["pairs"]) > 1

@@ -1,11 +1,14 @@
 """The shipped spaces: each loads, asks its question, and a thinned run of it has an answer."""
 
+import tomllib
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from dse.base.pareto_filter import pareto_mask
 from dse.pareto.batch_model import BatchModel
-from dse.space.shipped import shipped_spaces, space_question
+from dse.space.shipped import shipped_spaces, space_question, write_template
 from dse.space.space import Space, load_space
 
 ASKED = {
@@ -57,3 +60,11 @@ def test_a_thinned_run_is_finite_feasible_and_no_single_design_wins(name):
     assert 3 <= front.sum() < len(front)
     for axis in space.axes:  # no axis is decided from the start
         assert len(np.unique(found.columns[axis.name][can_be_had][front])) > 1
+
+
+def test_a_template_leaves_its_own_name_and_question_alone(tmp_path: Path) -> None:
+    for name, shipped in shipped_spaces().items():
+        path = tmp_path / f"{name}_of_mine.toml"
+        write_template(path, name)
+        before, after = (tomllib.loads(each.read_text(encoding="utf-8")) for each in (shipped, path))
+        assert after == {key: value for key, value in before.items() if key not in ("name", "question")}

@@ -6,10 +6,10 @@ from typing import Any
 from dse.base.errors import InputError
 from dse.hardware.data_types import BITS
 from dse.measured.compound.module_step import module_step
-from dse.measured.row_shape import given, notes_of
+from dse.measured.row_shape import attention_library, given
 from dse.workload.networks.latent_attention import LatentAttention
 from dse.workload.operator import Operator
-from dse.workload.operators.attention_library import latent_kinds, library_of
+from dse.workload.operators.attention_library import latent_kinds
 from dse.workload.operators.forms import usual_form
 from dse.workload.target import Target
 
@@ -39,5 +39,5 @@ def module_operators(row: Any, target: Target) -> tuple[Operator, ...]:
     decodes = row.op == "mla_decode_module"
     step = module_step(row, attention, decodes, target, int(hidden))
     kinds = latent_kinds(decodes, BITS[step.precision.kv] < BITS[step.precision.output])
-    ran = library_of(notes_of(row), str(getattr(row, "source", "")), target.warpgroup, kinds)
+    ran = attention_library(row, target.warpgroup, kinds)
     return tuple(usual_form(list(attention.operators(replace(step, target=replace(target, attention=ran))))))
