@@ -12,6 +12,7 @@ from dse.reports.search.data import SearchReport, search_report
 from dse.reports.sweep.design_explanations import DesignExplanations, explain_designs
 from dse.space.space import space_from_mapping
 from tests.conftest import SMALL
+from tests.reports.browser import browser, opened, sized  # noqa: F401 (fixtures)
 
 QUICK: dict[str, Any] = {"workloads": {"prefill": SMALL["workloads"]["prefill"]}, "timing": "roofline"}
 """What compiles in a second or two."""

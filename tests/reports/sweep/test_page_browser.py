@@ -1,8 +1,7 @@
 """The page in a browser: it hovers, brushes, picks, copies and fits, and the console stays quiet."""
 
 import re
-import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,41 +16,15 @@ from dse.hardware.presets import load_sheet
 from dse.reports.sweep.assumed import assumed_numbers
 from dse.reports.sweep.design_explanations import DesignExplanations, design_numbers
 from dse.reports.sweep.design_toml import design_files
-from dse.reports.sweep.page import write_page
+from dse.reports.sweep.page import page_html
+from tests.reports.browser import OVERLAPS
 from tests.reports.conftest import QUICK, SMALL, swept
 
 pytestmark = pytest.mark.usefixtures("browser")
 """First of all: without a browser no page is made."""
 
-FLAGS = (
-    "--headless=new",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--hide-scrollbars",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-)
-
 FRONT = 2
 """The front's trace in a plot of the explorer."""
-
-OVERLAPS = """
-const boxes = [...document.querySelectorAll(arguments[0])]
-  .filter((e) => e.textContent.trim() || e.matches('.modebar-btn'))
-  .map((e) => [e.textContent, e.getBoundingClientRect()]).filter(([, b]) => b.width > 0 && b.height > 0);
-const found = [];
-for (let i = 0; i < boxes.length; i++) for (let j = 0; j < i; j++) {
-  const [a, b] = [boxes[i][1], boxes[j][1]];
-  const across = Math.min(a.right, b.right) - Math.max(a.left, b.left);
-  const down = Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top);
-  if (across > 1 && down > 3) found.push([boxes[i][0], boxes[j][0]]);
-}
-return found;
-"""
-"""Pairs of texts whose boxes lie over each other by more than rounding and the space between lines."""
 
 TEXTS = {
     "ticks": ".xtick text, .ytick text, .xtitle, .ytitle, .annotation-text, .legendtext, .modebar-btn",
@@ -63,34 +36,18 @@ TEXTS = {
 PERMISSIONS = ["clipboardReadWrite", "clipboardSanitizedWrite"]
 
 
-@pytest.fixture(scope="session")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """Chromium, headless."""
-    webdriver = pytest.importorskip("selenium.webdriver", reason="install selenium, chromium and chromedriver")
-    chromium, driver = shutil.which("chromium"), shutil.which("chromedriver")
-    if not chromium or not driver:
-        pytest.skip("install selenium, chromium and chromedriver")
-    options = webdriver.ChromeOptions()
-    options.binary_location = chromium
-    for flag in (*FLAGS, f"--user-data-dir={tmp_path_factory.mktemp('profile')}"):
-        options.add_argument(flag)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    opened = webdriver.Chrome(options=options, service=webdriver.ChromeService(driver))
-    yield opened
-    opened.quit()
+Pages = dict[tuple[int, ...], tuple[tuple[Any, ...], str]]
 
 
-PATIENCE = 60
-"""Longest that a page may take to load on a machine with other work [s]."""
-
-WHOLE = "return document.URL === arguments[0] && document.readyState === 'complete'"
+@pytest.fixture(scope="module")
+def pages() -> Pages:
+    """Pages that were made: by the identities of what they show, which is kept with them."""
+    return {}
 
 
 @pytest.fixture
-def shown(browser: Any, tmp_path: Path) -> Iterator[Callable[..., Any]]:
-    """Open the page of a result at a width; afterwards the console must hold nothing severe."""
-
-    from selenium.webdriver.support.ui import WebDriverWait
+def shown(opened: Callable[[str, int], Any], pages: Pages) -> Callable[..., Any]:
+    """Open the page of a result at a width."""
 
     def show(
         result_or_search: Any,
@@ -98,15 +55,13 @@ def shown(browser: Any, tmp_path: Path) -> Iterator[Callable[..., Any]]:
         explanations: DesignExplanations | None = None,
         assumed: AssumedEffects | None = None,
     ) -> Any:
-        path = tmp_path / "page.html"
-        write_page(result_or_search, path, explanations, assumed)
-        browser.set_window_size(width, 1000)
-        browser.get(path.as_uri())
-        WebDriverWait(browser, PATIENCE).until(lambda b: b.execute_script(WHOLE, path.as_uri()))
-        return browser
+        asked = result_or_search, explanations, assumed
+        made = tuple(map(id, asked))
+        if made not in pages:
+            pages[made] = asked, page_html(*asked)
+        return opened(pages[made][1], width)
 
-    yield show
-    assert [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"] == []
+    return show
 
 
 def scrolled_to(browser: Any, selector: str) -> Any:
@@ -134,20 +89,20 @@ def selected(browser: Any) -> list[int] | None:
 
 
 @pytest.mark.parametrize("name", ["result", "single", "maximised", "pair", "without_baseline", "evaluated"])
-@pytest.mark.parametrize("width", [1280, 1920])
-def test_everything_is_drawn_and_fits(name: str, width: int, shown: Any, request: pytest.FixtureRequest) -> None:
+def test_everything_is_drawn_and_fits(name: str, shown: Any, request: pytest.FixtureRequest) -> None:
     explanations = request.getfixturevalue("explanations") if name == "pair" else None
     answer = request.getfixturevalue(name)
     assumed = assumed_numbers(answer) if name in ("pair", "maximised") else None
-    browser = shown(answer, width, explanations, assumed)
     counts = (
         "return ['.plotly-graph-div', '.plotly-graph-div .main-svg'].map((s) => document.querySelectorAll(s).length)"
     )
-    plots, drawn = browser.execute_script(counts)
-    assert drawn >= plots > 0
-    assert browser.execute_script("return document.documentElement.scrollWidth - window.innerWidth") <= 0
-    for what, selector in TEXTS.items():
-        assert browser.execute_script(OVERLAPS, selector) == [], what
+    for width in (1280, 1920):
+        browser = shown(answer, width, explanations, assumed)
+        plots, drawn = browser.execute_script(counts)
+        assert drawn >= plots > 0
+        assert browser.execute_script("return document.documentElement.scrollWidth - window.innerWidth") <= 0
+        for what, selector in TEXTS.items():
+            assert browser.execute_script(OVERLAPS, selector) == [], (width, what)
 
 
 FIRST_SCREEN = """
@@ -162,18 +117,6 @@ return [...document.querySelectorAll(".js-plotly-plot")].flatMap((plot) =>
     .filter(([, b]) => b.width > 0 && !within(b, plot.getBoundingClientRect())).map(([text]) => text));
 """
 """Titles of axes that reach beyond their plot."""
-
-
-@pytest.fixture
-def sized(browser: Any) -> Iterator[Callable[[int, int], None]]:
-    """Give the browser a screen, a phone's too, which is narrower than any window; afterwards it has its window's."""
-
-    def resize(width: int, height: int) -> None:
-        screen = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600}
-        browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", screen)
-
-    yield resize
-    browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 
 @pytest.mark.parametrize(("width", "height"), [(390, 844), (1280, 800), (1920, 1080)])
