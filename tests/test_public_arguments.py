@@ -27,6 +27,7 @@ TWO = ["h100_sxm", "h200"]
         (lambda: api.compare_gpus(TWO, 3, "batch", [1]), "workload = 3"),
         (lambda: api.compare_gpus(TWO, NETWORK, limits="tbt_ms <= 40"), "limits = 'tbt_ms <= 40' is not accepted"),
         (lambda: api.compare_gpus(TWO, NETWORK, prices=[2.5]), "prices = \\[2.5\\] is not accepted"),
+        (lambda: api.compare(TWO, NETWORK, "batch"), "gpu is a list; .*use dse.compare_gpus"),
         (lambda: api.trace(None), "directory = None"),
         (lambda: api.trace("traces", 3), "gpu = 3"),
         (lambda: api.trace("traces", kernels=5), "kernels = 5"),

@@ -37,6 +37,9 @@ TIMES = ("time_ms", "ttft_ms", "tbt_ms", "tokens_per_s")
 UNTIL, ALWAYS, NEVER = "until", "always", "never"
 """How more of an axis pays: up to a value, on the whole of it, or nowhere."""
 
+ONE = np.ones(1)
+"""The value of an axis that stays."""
+
 Columns = dict[str, np.ndarray]
 
 
@@ -50,8 +53,9 @@ class AxisVerdict:
     none or the objective is no time; ``power_limit``: that step would pay if no power limit held the clock.
     ``before`` and ``after``: the objective on the base GPU and at ``until``, in its unit; ``area``: die area more at
     ``until`` than on the base [mm2]; ``clock``: share of the requested clock that is left at the next value.
-    ``most``: the objective's best beyond the base GPU, in its unit, and ``most_at`` the value where it is reached;
-    ``before`` and the base's value where nothing beyond is better.
+    ``of_base``: the objective on the base GPU as it is, from which ``before`` differs where a link gives another number
+    at the base's value. ``most``: the objective's best beyond the base GPU, in its unit, and ``most_at`` the value
+    where it is reached; ``before`` and the base's value where nothing beyond is better.
     """
 
     axis: Axis
@@ -59,6 +63,7 @@ class AxisVerdict:
     pays: str
     until: float
     base: float
+    of_base: float
     before: float
     after: float
     area: float
@@ -111,7 +116,10 @@ class AxisVerdicts:
 
 @dataclass(frozen=True)
 class AxisScan:
-    """An axis around the base GPU: its ``values`` in ascending order, and columns and results of each, (values,)."""
+    """An axis around the base GPU: its ``values`` in ascending order, and columns and results of each, (values,).
+
+    ``of_base``: the results of the base GPU as it is, without what is linked to the axis.
+    """
 
     axis: Axis
     values: np.ndarray
@@ -119,6 +127,7 @@ class AxisScan:
     results: Mapping[str, np.ndarray]
     code: np.ndarray
     base: float
+    of_base: Mapping[str, np.ndarray]
 
     @cached_property
     def start(self) -> int:
@@ -139,9 +148,10 @@ class AxisScans:
         axes = scanned_axes(self.space)
         values = [scan_values(axis, self._base[axis.name]) for axis in axes]
         parts = [self._columns(axis, numbers) for axis, numbers in zip(axes, values, strict=True)]
+        *found, of_base = self._evaluate([*parts, self._columns()])
         return [
-            AxisScan(axis, numbers, columns, results, results.pop("code"), self._base[axis.name])
-            for axis, numbers, columns, results in zip(axes, values, parts, self._evaluate(parts), strict=True)
+            AxisScan(axis, numbers, columns, results, results.pop("code"), self._base[axis.name], of_base)
+            for axis, numbers, columns, results in zip(axes, values, parts, found, strict=True)
         ]
 
     def unlimited(self, columns: list[Columns]) -> list[dict[str, np.ndarray]]:
@@ -152,8 +162,11 @@ class AxisScans:
     def _base(self) -> dict[str, float]:
         return dict(self.space.base.numbers())
 
-    def _columns(self, axis: Axis, values: np.ndarray) -> Columns:
+    def _columns(self, axis: Axis | None = None, values: np.ndarray = ONE) -> Columns:
+        """The base GPU at the values of an axis, or as it is, with what is linked to the axis."""
         names = [each.name for each in self.space.axes] + [name for name, _ in self.space.links]
+        if axis is None:
+            return {name: np.full(len(values), self._base[name]) for name in names}
         mine = [link for link in self.space.links if links.deciding([axis], self.space.links, [link[0]])]
         around = {each.name: np.full(len(values), self._base[each.name]) for each in self.space.axes}
         moved = links.with_links(self._base, mine, around | {axis.name: values})
@@ -268,6 +281,7 @@ def _verdict(
         pays=NEVER if stop == part.start else ALWAYS if last else UNTIL,
         until=float(scan.values[stop]),
         base=scan.base,
+        of_base=float(scan.of_base[objective.name][0]),
         before=float(values[scan.start]),
         after=float(values[stop]),
         area=float(area[stop] - area[scan.start]),

@@ -9,6 +9,7 @@ import pandas as pd
 
 from dse.base.brief import block, some_of, with_table
 from dse.base.error_interval import SHARE
+from dse.base.errors import InputError
 from dse.comparison.run_ratios import run_ratio_errors
 from dse.evaluate.by_workload import evaluation_of
 from dse.evaluate.evaluation import WorkloadResult
@@ -122,6 +123,10 @@ def compare(
 
     ``model`` and ``power`` as for :func:`dse.evaluate.run.run`, one model for both.
     """
+    if isinstance(gpu, list | tuple):
+        raise InputError(
+            "gpu is a list; give one GPU, another and the workload, or use dse.compare_gpus(gpus, workload) for several"
+        )
     sheets = [sheet_of(sheet) for sheet in (gpu, against)]
     numbers = [sheet.numbers() for sheet in sheets]
     differ = [name for name, value in numbers[0].items() if value != numbers[1][name]]

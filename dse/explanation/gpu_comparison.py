@@ -112,6 +112,8 @@ def compare_gpus(
             first = result if number == 0 else first
             ran.append(result)
             rows.append(_row(sheet, value, result, first))
+            if first is None:
+                rows[-1]["unknown"] = f"{sheets[0].name}, which they are compared to, cannot run it"
     if not ran:
         raise InputError(f"no GPU can run the workload: {rows[0]['reason']}")
     for row in rows:
@@ -193,12 +195,13 @@ def _table(rows: Sequence[Mapping[str, Any]], result: RunResult) -> pd.DataFrame
 
 
 def _unsure(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Why ratios have no interval, each reason once with its GPUs."""
-    found: dict[str, list[str]] = {}
+    """Why there is no ratio, or none with an interval: each reason once with its GPUs."""
+    found: dict[tuple[str, str], list[str]] = {}
     for row in rows:
         if row.get("unknown"):
-            found.setdefault(row["unknown"], []).append(row["gpu"])
-    return [f"No interval for the ratio of {', '.join(dict.fromkeys(gpus))}: {why}." for why, gpus in found.items()]
+            what = "interval for the ratio" if "ratio" in row else "ratio"
+            found.setdefault((what, row["unknown"]), []).append(row["gpu"])
+    return [f"No {what} of {', '.join(dict.fromkeys(gpus))}: {why}." for (what, why), gpus in found.items()]
 
 
 def _notes(ran: Sequence[RunResult], sheets: Sequence[GpuSheet]) -> list[str]:

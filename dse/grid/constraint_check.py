@@ -36,7 +36,7 @@ def constraint_checks(space: Space) -> list[ConstraintCheck]:
     inputs = {name: np.append(column, base[name]).astype(float_type()) for name, column in columns.items()}
     values = _compiled(space)(inputs)
     of = "" if len(designs) == space.size else f" of {len(designs):,}"
-    return [_checked(constraint, values, of) for constraint in space.constraints]
+    return [checked(constraint, values, of) for constraint in space.constraints]
 
 
 def _compiled(space: Space) -> Callable[[Mapping[str, Any]], dict[str, Any]]:
@@ -58,12 +58,8 @@ def _untimed(space: Space) -> Callable[[Mapping[str, Any]], dict[str, Any]]:
     return values
 
 
-def without_designs(space: Space) -> list[str]:
-    """Return a sentence for each constraint that leaves none of the designs, whatever the workloads."""
-    return [constraint.sentence for constraint in constraint_checks(space) if constraint.sentence]
-
-
-def _checked(constraint: Expression, values: Mapping[str, Any], of: str) -> ConstraintCheck:
+def checked(constraint: Expression, values: Mapping[str, Any], of: str) -> ConstraintCheck:
+    """Return what a constraint leaves of designs with these values; ``of``: how many they are, where not all."""
     if not set(constraint.names) <= values.keys():
         return ConstraintCheck(constraint.text, None)
     share, side = float(np.mean(np.asarray(constraint(values, jnp)))), constraint.left()

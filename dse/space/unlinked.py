@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 from dse.hardware.data_types import TENSOR_RATE
 from dse.hardware.tensor_area import TENSOR_AXES
+from dse.space.axis import Axis
 from dse.space.space import Space
 from dse.workload.kernel import Kernel
 from dse.workload.workload import Workload
@@ -31,7 +32,7 @@ def unlinked_headline(space: Space) -> list[str]:
 
 
 def _unlinked(space: Space) -> list[Unlinked]:
-    varied = {axis.name for axis in space.axes} | {name for name, _ in space.links}
+    varied = {axis.name for axis in space.axes if _moves(space, axis)} | {name for name, _ in space.links}
     return [
         *_rates_alone(space, varied),
         *_rates_elsewhere(space, varied),
@@ -39,6 +40,11 @@ def _unlinked(space: Space) -> list[Unlinked]:
         *_slow_l2(space, varied),
         *_narrow_crossbar(space, varied),
     ]
+
+
+def _moves(space: Space, axis: Axis) -> bool:
+    """Whether any design has another value than the base GPU."""
+    return len(axis) > 1 or list(axis.numbers) != [space.base.numbers().get(axis.name)]
 
 
 def _rates_alone(space: Space, varied: set[str]) -> list[Unlinked]:

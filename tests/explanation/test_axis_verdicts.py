@@ -10,6 +10,7 @@ import pytest
 import dse
 from dse.explanation.axis_verdicts import ALWAYS, NEVER, STEP, UNTIL, AxisVerdict, axis_verdicts, scan_values
 from dse.grid.sweep import sweep
+from dse.hardware.presets import changed, load_sheet
 from dse.space.space import Space, space_from_mapping
 from dse.timing.timing import CAUSES
 
@@ -64,6 +65,17 @@ def test_both_phases_have_verdicts(verdicts: dse.AxisVerdicts) -> None:
     assert found["tensor_fma_bf16", "prefill.ttft_ms"] == UNTIL
     assert found["dram_bandwidth_gbs", "decode.tokens_per_s"] in (UNTIL, ALWAYS)
     assert ("tensor_fma_bf16", "die_mm2") not in found  # more of it never makes a die smaller
+
+
+def test_the_base_as_it_is_stands_beside_what_is_linked_at_its_value() -> None:
+    """A link that gives another number at the base's value: 40 GB/s a MiB are 2,000 of 3,350."""
+    workload = CONTENT["workloads"]["decode"]["use"]
+    space = made(axes={"l2_mib": [25, 50, 100]}, links={"dram_bandwidth_gbs": "40 * l2_mib"}, constraints=[])
+    (one,) = [one for one in axis_verdicts(space).verdicts if one.objective.name == "decode.tokens_per_s"]
+    sheet = load_sheet("h100_sxm")
+    for gpu, found in ((sheet, one.of_base), (changed(sheet, {"dram_bandwidth_gbs": 2000}, "here"), one.before)):
+        told = dse.run(gpu, workload, CONTENT["timing"]).metrics["tokens_per_s"]
+        assert found == pytest.approx(told.value, rel=1e-3)
 
 
 def near(verdict: AxisVerdict) -> list[float]:

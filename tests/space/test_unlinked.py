@@ -43,6 +43,12 @@ def test_the_headline_names_each_once() -> None:
     assert headline.startswith("Careful: dram_bus_bits, l2_clock_mhz stay while what they follow moves")
 
 
+def test_an_axis_that_never_leaves_the_base_moves_nothing() -> None:
+    others = {"sm_count": [120, 132]}
+    assert unlinked_notes(space(axes=others | {"tensor_fma_bf16": [512], "boost_clock_mhz": [1980]})) == []
+    assert unlinked_notes(space(axes=others | {"tensor_fma_bf16": [768]})) != []
+
+
 def test_its_links_are_read_and_leave_nothing_to_say() -> None:
     assert unlinked_notes(space(links=LINKS)) == []
     few = {name: link for name, link in LINKS.items() if name != "tensor_fma_int8"}

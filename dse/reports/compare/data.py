@@ -58,6 +58,22 @@ def better_text(row: pd.Series) -> str:
     return MISSING if pd.isna(probability) else probability_text(float(probability))
 
 
+def refusals(rows: pd.DataFrame) -> list[str]:
+    """Return a sentence for each reason why GPUs cannot run: those that lack memory for the same need share one."""
+    shared: dict[tuple[str, str], list[tuple[str, str]]] = {}
+    for _, row in rows[rows["reason"] != ""].iterrows():
+        need, _, rest = reason_text(row).partition(f", {row['title']} has ")
+        capacity, _, advice = rest.partition("; ")
+        shared.setdefault((need, advice), []).append((str(row["gpu"]), capacity))
+    sentences = []
+    for (need, advice), gpus in shared.items():
+        has = joined([f"{gpu} has {capacity}" for gpu, capacity in gpus if capacity])
+        ends = [f"; {advice}"] if advice else []
+        told = "".join([need, *([f"; {has}"] if has else []), *ends])
+        sentences.append(f"{joined([gpu for gpu, _ in gpus])} cannot run it: {told}")
+    return sentences
+
+
 def reason_text(row: pd.Series) -> str:
     """Return why a GPU cannot run, without the workload's name before it."""
     return str(row["reason"]).rpartition(": ")[2] if row["reason"] else ""
@@ -70,8 +86,9 @@ def answer(comparison: GpuComparison) -> list[str]:
         running = rows[(rows["reason"] == "") & (rows["beyond"] == "")]
         parts = [_best(comparison, running, name) for name in BEST_IN if name in shown_metrics(comparison)]
         refused = [str(gpu) for gpu in rows.loc[rows["reason"] != "", "gpu"]]
+        who = "none of them can" if len(refused) == len(rows) > 1 else f"{joined(refused)} cannot"
         beyond = [str(gpu) for gpu in rows.loc[rows["beyond"] != "", "gpu"]]
-        cannot = [f"{joined(refused)} cannot run it"] if refused else []
+        cannot = [f"{who} run it"] if refused else []
         cannot += [f"{joined(beyond)} {'are' if len(beyond) > 1 else 'is'} beyond the limit"] if beyond else []
         if text := "; ".join(filter(None, [*parts, *cannot])):
             sentences.append(capital(f"{title}: {text}." if title else f"{text}."))
@@ -100,6 +117,11 @@ def _best(comparison: GpuComparison, rows: pd.DataFrame, metric: str, everywhere
     unit = "USD a million" if metric == USD else WORKLOAD_METRICS[metric][0]
     at = f" at {comparison.axis} {row['value']}" if everywhere else ""
     return f"{BEST_IN[metric]}: {row['gpu']}{at} ({number(row[metric])} {unit})"
+
+
+def own_names(comparison: GpuComparison) -> list[str]:
+    """Return what the GPUs of the user's files are called there, beside the names that the tables use."""
+    return [f"{gpu.name}: {gpu.title}" for gpu in comparison.gpus if gpu.base and gpu.title != gpu.name]
 
 
 def compared_text(comparison: GpuComparison) -> str:

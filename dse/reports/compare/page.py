@@ -14,6 +14,7 @@ from dse.reports.common.page_parts import (
     opening,
     row,
     section,
+    swatches,
     table,
     write_document,
 )
@@ -29,7 +30,7 @@ from dse.reports.compare.data import (
     reason_text,
     shown_metrics,
 )
-from dse.reports.compare.figures import comparison_figure
+from dse.reports.compare.figures import gpu_colours, metric_figure
 
 
 def write_comparison_page(comparison: GpuComparison, path: Path) -> None:
@@ -42,12 +43,18 @@ def comparison_page_html(comparison: GpuComparison) -> str:
     names = joined([gpu.title for gpu in comparison.gpus])
     parts = [
         opening(comparison.workload, comparison.calibration, names, answer(comparison)),
-        section("plots", "Side by side", drawn(comparison_figure(comparison), "figure-compare")),
+        section("plots", "Side by side", _panels(comparison)),
         *(_table(comparison, title, rows, place) for place, (title, rows) in enumerate(groups(comparison))),
         note(f"{capital(compared_text(comparison))}."),
         folded_notes(comparison.notes),
     ]
     return document(f"{names} compared", "\n".join(parts))
+
+
+def _panels(comparison: GpuComparison) -> str:
+    """A figure a metric, and what its colours mean."""
+    shown = [drawn(metric_figure(comparison, name), f"figure-compare-{name}") for name in shown_metrics(comparison)]
+    return f'{swatches(gpu_colours(comparison))}<div class="panels">{"".join(shown)}</div>'
 
 
 def _table(comparison: GpuComparison, title: str, rows: pd.DataFrame, place: int) -> str:

@@ -11,8 +11,9 @@ from dse.reports.compare.data import (
     cells,
     compared_text,
     groups,
+    own_names,
     ratio_text,
-    reason_text,
+    refusals,
     shown_metrics,
 )
 
@@ -32,13 +33,18 @@ def print_comparison(comparison: GpuComparison, console: Console) -> None:
         for _, row in rows[rows["reason"] == ""].iterrows():
             texts = (str(row["gpu"]), *cells(comparison, row), ratio_text(row), better_text(row))
             table.add_row(*texts, style="dim" if row["beyond"] else "")
-        console.print(table)
-        for _, row in rows[rows["reason"] != ""].iterrows():
-            say(console, f"{row['gpu']} cannot run it: {reason_text(row)}", "yellow")
+        if table.row_count:
+            console.print(table)
+        elif title:
+            say(console, title, "bold")
+        for sentence in refusals(rows):
+            say(console, sentence, "yellow")
         for limit, beyond in rows[rows["beyond"] != ""].groupby("beyond", sort=False):
             say(console, f"beyond {limit}: {', '.join(beyond['gpu'])}", "yellow")
     console.print()
     say(console, f"{compared_text(comparison)}; USD/M: dollars a million tokens", "dim")
+    for text in own_names(comparison):
+        say(console, text, "dim")
     say(console, f"timing: calibration {comparison.calibration}", "dim")
     for text in comparison.notes:
         say(console, text, "dim")

@@ -6,7 +6,6 @@ import numpy as np
 import pandas as pd
 
 from dse.explanation.cause_words import cause_text
-from dse.grid.constraint_check import without_designs
 from dse.grid.result import SweepResult
 from dse.hardware.cost import DieCost
 from dse.hardware.memory_pins import pin_gbps, too_fast
@@ -36,6 +35,7 @@ from dse.reports.sweep.data import (
     varied_axes,
 )
 from dse.reports.sweep.data_errors import error_notes
+from dse.reports.sweep.data_infeasible import unmet
 from dse.reports.sweep.idle_axes import idle_note
 from dse.reports.sweep.verdicts import variant_note
 from dse.space.designs import of_table
@@ -65,7 +65,7 @@ def answer(result: SweepResult) -> list[str]:
     """Return the answer in three sentences: the front against the baseline, the gains at no loss, and why."""
     if result.front.empty:
         nothing = f"None of the {_designs(result)} can be had; the reasons are counted below."
-        return [nothing, *(f"{sentence[0].upper()}{sentence[1:]}." for sentence in without_designs(result.space))]
+        return [nothing, *(f"{sentence[0].upper()}{sentence[1:]}." for sentence in unmet(result))]
     return [sentence for sentence in (_reach(result), _at_no_loss(result), _why(result)) if sentence]
 
 

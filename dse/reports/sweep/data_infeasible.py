@@ -1,26 +1,32 @@
-"""Designs that break a constraint, drawn grey: a sample of those that have results."""
+"""Designs that break a constraint, drawn grey, and why a sweep found none: what the designs have instead."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from dse.grid.constraint_check import ConstraintCheck, checked, constraint_checks
 from dse.grid.result import SweepResult
 from dse.grid.store import reading
+from dse.reports.common.words import joined
+from dse.space.links import OF_BASE
 
 REFUSED = 3_000
 """Designs that cannot be had drawn, at most."""
 
 
-def infeasible_designs(result: SweepResult) -> pd.DataFrame:
+def infeasible_designs(result: SweepResult, metrics: Sequence[str] = ()) -> pd.DataFrame:
     """Return designs that break a constraint, evenly of all in grid order: axes, objectives and ``reason``.
 
-    Those that cannot run have no results and are left out, and so are all where only the front was kept.
+    ``metrics``: more of their results. Those that cannot run have no results and are left out, and so are all where
+    only the front was kept.
     """
     objectives = list(dict.fromkeys(o.name for o in result.space.objectives))
-    names = list(dict.fromkeys([*(axis.name for axis in result.space.axes), *objectives, "feasible", "reason"]))
+    axes = [axis.name for axis in result.space.axes]
+    names = list(dict.fromkeys([*axes, *objectives, *metrics, "feasible", "reason"]))
     step, seen, found = max(1, -(-(result.n - result.n_feasible) // REFUSED)), 0, []
     for table in _tables(result, names):
         refused = table.filter(pa.array(~np.asarray(table["feasible"])))
@@ -43,3 +49,36 @@ def _tables(result: SweepResult, names: list[str]) -> Iterator[pa.Table]:
         file = pq.ParquetFile(result.folder / "points.parquet")
         for group in range(file.num_row_groups):
             yield file.read_row_group(group, columns=names)
+
+
+def unmet(result: SweepResult) -> list[str]:
+    """Return sentences on the constraints that leave no design; nothing where the sweep found one.
+
+    Where each leaves some, one sentence says how many. What workloads decide is read from the designs that were kept:
+    it is left out of a sweep that kept its front alone.
+    """
+    if not result.front.empty:
+        return []
+    checks = [_of_results(result, check) for check in constraint_checks(result.space)]
+    none = [check.sentence for check in checks if check.sentence]
+    known = [f"{check.constraint} leaves {100 * check.share:.2g} %" for check in checks if check.share]
+    return none or ([f"no design keeps to all constraints: {joined(known)} of the designs"] if len(known) > 1 else [])
+
+
+def _of_results(result: SweepResult, check: ConstraintCheck) -> ConstraintCheck:
+    """A constraint that no attribute decides, held against the results of the designs."""
+    if check.share is not None:
+        return check
+    (constraint,) = [one for one in result.space.constraints if one.text == check.constraint]
+    metrics = [name for name in constraint.names if not name.startswith(OF_BASE)]
+    designs = infeasible_designs(result, metrics)
+    if designs.empty:
+        return check
+    values: Mapping[str, Any] = {name: designs[name].to_numpy(float) for name in metrics}
+    base = {OF_BASE + name: float(value) for name, value in result.baseline.iloc[0].items() if _is_number(value)}
+    of = "" if len(designs) == result.n else f" of {len(designs):,}"
+    return checked(constraint, {**values, **base}, of)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float | np.number)

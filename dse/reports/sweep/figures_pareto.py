@@ -10,6 +10,7 @@ from plotly.subplots import make_subplots
 from dse.grid.result import SweepResult
 from dse.reports.common.figures import BASELINE, CLOUD_GREY, EFFECT, GREY, REFUSED_GREY, axis_title, layout
 from dse.reports.common.words import bracketed, quantity
+from dse.reports.sweep.data_infeasible import infeasible_designs
 from dse.space.axis import Axis
 from dse.space.space import Objective
 
@@ -81,18 +82,24 @@ def line_figure(
 
 
 def scatter_figure(result: SweepResult) -> go.Figure:
-    """Draw designs over the last and the first objective: feasible ones that are shown, the front and the baseline."""
+    """Draw designs over the last and the first objective: those shown, the front and the baseline.
+
+    Where no design can be had, those that break a constraint are drawn; of a single objective nothing is.
+    """
     objectives = result.space.objectives
     y, x = objectives[0], objectives[-1]
     if len(objectives) == 1:
-        return histogram_figure(result.sample, y, [("best", float(result.front[y.name].iloc[0]))])
+        return histogram_figure(result.sample, y, [("best", float(value)) for value in result.front[y.name].iloc[:1]])
     figure = go.Figure()
     for name, frame, colour, size in (
+        ("designs that cannot be had", infeasible_designs(result), REFUSED_GREY, 6),
         ("feasible designs", result.sample, CLOUD_GREY, 4),
         ("front", result.front, EFFECT, 7),
         ("baseline", result.measured_baseline, BASELINE, 10),
     ):
-        marker = {"color": colour, "size": size}
+        if frame.empty:
+            continue
+        marker = {"color": colour, "size": size, "symbol": "x-thin-open" if colour == REFUSED_GREY else "circle"}
         figure.add_scatter(x=frame[x.name], y=frame[y.name], mode="markers", name=name, marker=marker)
     figure.update_xaxes(title_text=axis_title(x))
     figure.update_yaxes(title_text=axis_title(y))

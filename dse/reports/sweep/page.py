@@ -90,7 +90,7 @@ def _pareto(result: SweepResult) -> str:
     if explored(result):
         return explorer_section(result)
     if result.front.empty:
-        return ""
+        return _refused(result)
     objective = result.space.objectives[0]
     if (line := _line(result)) is not None:
         return section("pareto", "All designs", drawn(line, "figure-pareto"))
@@ -99,6 +99,15 @@ def _pareto(result: SweepResult) -> str:
     shown = findings.shown_text(len(result.sample), result.n_feasible)
     figure = figures_pareto.histogram_figure(result.sample, objective, marks)
     return section("pareto", "All designs", note(f"Feasible designs: {shown}."), drawn(figure, "figure-pareto"))
+
+
+def _refused(result: SweepResult) -> str:
+    """Designs that break a constraint, where no other was found; nothing where none of them has results."""
+    refused = infeasible_designs(result)
+    if refused.empty or len(result.space.objectives) == 1:
+        return ""
+    shown = note(f"Designs that cannot be had: {findings.shown_text(len(refused), result.n - result.n_feasible)}.")
+    return section("pareto", "All designs", shown, drawn(figures_pareto.scatter_figure(result), "figure-pareto"))
 
 
 def _line(result: SweepResult) -> Any:

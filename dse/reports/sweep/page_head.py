@@ -28,11 +28,6 @@ def page_head(
     lead = f"{result.space.name}: {result.space.size:,} designs around the {gpu_name(result.space)}"
     if search is not None:
         lead += f", {result.n:,} of them evaluated by a search"
-    brief = (
-        answer(result)
-        if result.front.empty
-        else [text for text in (*setting_headline(result), headline(verdicts)) if text]
-    )
     notes = all_notes(result) + ([how_far(search)] if search is not None else [])
     beware = "\n".join(f"<p>{escape(text)}</p>" for text in notes)
     careful = unlinked_headline(result.space) + price_headline(result.space)
@@ -40,9 +35,16 @@ def page_head(
     return (
         f'<header>\n<p class="lead">{escape(lead)}{badge}</p>\n<h1>{escape(question(result))}</h1>\n</header>\n'
         f'<section id="answer" class="answer">\n{_numbers(result)}\n'
-        f"{paragraphs(brief + careful + decided_by(result, assumed))}\n</section>\n"
+        f"{paragraphs(brief(result, verdicts) + careful + decided_by(result, assumed))}\n</section>\n"
         f'<details class="caveats">\n<summary>{escape(summary)}</summary>\n{beware}\n</details>'
     )
+
+
+def brief(result: SweepResult, verdicts: AxisVerdicts | None) -> list[str]:
+    """Return what pays and which settings are best, in a sentence each; where nothing can be had, why."""
+    if result.front.empty:
+        return answer(result)
+    return [text for text in (*setting_headline(result), headline(verdicts)) if text]
 
 
 def paragraphs(sentences: list[str]) -> str:

@@ -1,58 +1,29 @@
 """``dse sweep`` in the terminal: question, numbers, plot, a table that fits the window, and the number of notes."""
 
-import re
-from dataclasses import dataclass
-
 import numpy as np
 import pandas as pd
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from dse.base.brief import count_of
 from dse.explanation.assumed_effects import AssumedEffects
 from dse.explanation.axis_verdicts import AxisVerdicts
-from dse.grid.constraint_check import without_designs
 from dse.grid.result import SweepResult
 from dse.reports.common.price_note import price_headline
+from dse.reports.common.terminal_columns import Column, print_table
 from dse.reports.common.terminal_parts import say
 from dse.reports.common.words import capital, gpu_name, label, number, probability_text, short_values, signed_percent
 from dse.reports.sweep.answer import all_notes, good_to, question
 from dse.reports.sweep.assumed import lines, sentences
 from dse.reports.sweep.data import chosen_designs, infeasible, lettered_front, measured_baseline, varied_axes
 from dse.reports.sweep.data_ratios import BASELINE, chosen_ratios, on_front
-from dse.reports.sweep.page_head import numbers
+from dse.reports.sweep.page_head import brief, numbers
 from dse.reports.sweep.terminal_scatter import print_scatter
-from dse.reports.sweep.verdicts import headline, setting_headline, setting_sentences, verdict_sentences
+from dse.reports.sweep.verdicts import setting_sentences, verdict_sentences
 from dse.space.unlinked import unlinked_headline
-
-GAP = 2
-"""Blank columns between two columns of a table."""
 
 MOST_REASONS = 5
 """Reasons printed before the rest is summed."""
-
-
-@dataclass
-class _Column:
-    """A column: header and unit, its cells as styled text, and whether it may be left out where space is short."""
-
-    name: str
-    unit: str
-    cells: list[Text]
-    optional: bool = False
-
-    @property
-    def content(self) -> int:
-        """Width of the widest cell."""
-        return max((cell.cell_len for cell in self.cells), default=0)
-
-    @property
-    def narrowest(self) -> int:
-        """The least width: no number is cut, and no part of the header's name."""
-        return max(
-            [self.content, *(len(part) for part in _parts(self.name)), *(len(part) for part in _parts(self.unit))]
-        )
 
 
 def print_front(
@@ -79,9 +50,7 @@ def print_front(
         style="bold",
     )
     front, letters = lettered_front(result, rows)
-    left_out = _print_table(_columns(result, front, letters), console)
-    if left_out:
-        say(console, f"left out to fit: {', '.join(left_out)}", "dim")
+    print_table(_columns(result, front, letters), console)
     if any(letters):
         say(console, _legend(result), "dim")
         for line in _sureness(result):
@@ -102,8 +71,8 @@ def _print_brief(result: SweepResult, verdicts: AxisVerdicts | None, console: Co
     say(console, question(result), "bold")
     for what, value, where in numbers(result):
         say(console, f"  {what}: {value}{f' ({where})' if where else ''}")
-    for sentence in filter(None, (*setting_headline(result), headline(verdicts))):
-        say(console, sentence)
+    for sentence in brief(result, verdicts):
+        say(console, sentence, "yellow" if result.front.empty else "")
     for sentence in (*unlinked_headline(result.space), *price_headline(result.space)):
         say(console, sentence, "yellow")
     print_scatter(result, console)
@@ -149,18 +118,18 @@ def _sureness(result: SweepResult) -> list[str]:
     return lines
 
 
-def _columns(result: SweepResult, front: pd.DataFrame, letters: list[str]) -> list[_Column]:
+def _columns(result: SweepResult, front: pd.DataFrame, letters: list[str]) -> list[Column]:
     whole = pd.concat([result.baseline, front], ignore_index=True)
-    columns = [_Column("", "", [Text("base"), *map(Text, letters)])]
+    columns = [Column("", "", [Text("base"), *map(Text, letters)])]
     for axis in varied_axes(result):
         cells = [Text(text) for text in short_values(list(whole[axis.name]))]
-        columns.append(_Column(axis.name, "" if axis.unit == "1" else axis.unit, cells, optional=True))
+        columns.append(Column(axis.name, "" if axis.unit == "1" else axis.unit, cells, optional=True))
     base = measured_baseline(result)
     for o in result.space.objectives:
         before = float(base[o.name].iloc[0]) if len(base) else np.nan
         values = [float(value) for value in whole[o.name]]
         cells = [_cell(value, before if i else np.nan, o.sign) for i, value in enumerate(values)]
-        columns.append(_Column(o.name, o.unit, _aligned(cells)))
+        columns.append(Column(o.name, o.unit, _aligned(cells)))
     return columns
 
 
@@ -177,61 +146,6 @@ def _aligned(cells: list[tuple[str, Text]]) -> list[Text]:
     return [Text(f"{v:>{values}}{gap}{' ' * (percents - len(p))}").append_text(p) for v, p in cells]
 
 
-def _print_table(columns: list[_Column], console: Console) -> list[str]:
-    """Print columns within the console's width and return the names of those that had to be left out."""
-    left_out: list[str] = []
-    while _width([c.narrowest for c in columns]) > console.width and any(c.optional for c in columns):
-        last = max(i for i, c in enumerate(columns) if c.optional)
-        left_out.insert(0, columns.pop(last).name)
-    table = Table(box=None, pad_edge=False, padding=(0, GAP, 0, 0), header_style="bold", show_edge=False)
-    for column, width in zip(columns, _widths(columns, console.width), strict=True):
-        header = Text("\n".join(wrapped(column.name, width)))
-        if column.unit:
-            header.append("\n" + "\n".join(wrapped(column.unit, width)), style="not bold dim")
-        table.add_column(
-            header,
-            justify="right" if column.name else "left",
-            no_wrap=not column.name,
-            min_width=width,
-            vertical="bottom",
-        )
-    for row in zip(*(c.cells for c in columns), strict=True):
-        table.add_row(*row)
-    console.print(table)
-    return left_out
-
-
-def _width(widths: list[int]) -> int:
-    return sum(widths) + GAP * len(widths)
-
-
-def _widths(columns: list[_Column], total: int) -> list[int]:
-    """Widths that fit ``total``: room beyond the narrowest goes to the header with the most lines."""
-    widths = [c.narrowest for c in columns]
-    while _width(widths) < total:
-        lines = [len(wrapped(c.name, w)) + len(wrapped(c.unit, w)) for c, w in zip(columns, widths, strict=True)]
-        tallest = int(np.argmax(lines))
-        if lines[tallest] <= 3:
-            break
-        widths[tallest] += 1
-    return widths
-
-
-def _parts(name: str) -> list[str]:
-    return re.findall(r"[^_./ ]+[_./ ]?|[_./ ]", name)
-
-
-def wrapped(name: str, width: int) -> list[str]:
-    """Return a name in lines of at most ``width`` where its parts allow, broken after "_", ".", "/" and blanks."""
-    lines: list[str] = []
-    for part in _parts(name):
-        if lines and len(lines[-1]) + len(part.rstrip()) <= width:
-            lines[-1] += part
-        else:
-            lines.append(part)
-    return [line.rstrip() for line in lines]
-
-
 def _print_reasons(result: SweepResult, console: Console) -> None:
     if not result.infeasible:
         return
@@ -239,5 +153,4 @@ def _print_reasons(result: SweepResult, console: Console) -> None:
     lines = [f"{count:,} {reason}" for reason, count in items[:MOST_REASONS]]
     if rest := sum(count for _, count in items[MOST_REASONS:]):
         lines.append(f"{rest:,} for other reasons")
-    lines = [f"infeasible: {'; '.join(lines)}", *(without_designs(result.space) if result.front.empty else [])]
-    say(console, "\n".join(lines), "yellow")
+    say(console, f"infeasible: {'; '.join(lines)}", "yellow")

@@ -78,6 +78,7 @@ def _objective(one: AxisVerdict) -> dict[str, Any]:
         "unit": one.objective.unit,
         "pays": one.pays,
         "until": one.until,
+        "of_base": float(f"{one.of_base:.7g}"),
         "at_base": float(f"{one.before:.7g}"),
         "at_until": float(f"{one.after:.7g}"),
         "most": float(f"{one.most:.7g}"),
@@ -104,7 +105,14 @@ def _of_axis(verdicts: AxisVerdicts, axis: Axis) -> str:
     if not raised:
         found.insert(0, _little(every) if every else "no objective gains")
     cuts = [_cut_text(one) for one in verdicts.cuts_of(axis.name) if one.last == one.last]
-    return f"{name}: {'. '.join([found[0], *map(capital, [*found[1:], *cuts])])}."
+    return f"{name}: {'. '.join([found[0], *map(capital, [*_linked(every), *found[1:], *cuts])])}."
+
+
+def _linked(every: list[AxisVerdict]) -> list[str]:
+    """What the links of an axis change on the base GPU before the axis moves, where it is GAIN or more."""
+    moved = [one for one in every if abs(one.before / one.of_base - 1) >= GAIN]
+    parts = [f"{label(o.objective)} {number(o.of_base)} → {quantity(o.before, o.objective.unit)}" for o in moved]
+    return [f"at the base's value its links alone change {joined(parts)}"] if parts else []
 
 
 def _gained(one: AxisVerdict) -> float:
@@ -219,12 +227,13 @@ def setting_sentences(result: SweepResult) -> list[str]:
 
 
 def setting_headline(result: SweepResult) -> list[str]:
-    """Return which values the best design of the first objective has; nothing of a plain space."""
-    if result.space.variants is None or result.front.empty:
+    """Return which values the best design of the first objective has; nothing where no setting or base varies."""
+    axes = [axis for axis in result.space.variants.axes if len(axis) > 1] if result.space.variants else []
+    if not axes or result.front.empty:
         return []
     first = result.space.objectives[0]
     row = result.front.iloc[int(costs(result.front, [first])[:, 0].argmin())]
-    values = [f"{axis.name} {axis_value(row[axis.name])}" for axis in result.space.variants.axes]
+    values = [f"{axis.name} {axis_value(row[axis.name])}" for axis in axes]
     return [f"{superlative(first).capitalize()}: {joined(values)} ({quantity(float(row[first.name]), first.unit)})."]
 
 

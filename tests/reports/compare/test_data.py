@@ -9,7 +9,7 @@ from rich.console import Console
 
 import dse
 from dse.explanation.gpu_comparison import compare_gpus
-from dse.reports.compare.data import answer, groups, ratio_text, shown_metrics
+from dse.reports.compare.data import answer, groups, ratio_text, refusals, shown_metrics
 from dse.reports.compare.page import comparison_page_html
 from dse.reports.compare.terminal import print_comparison
 
@@ -23,6 +23,17 @@ def test_the_answer_names_the_best_and_who_cannot(pair: dse.GpuComparison) -> No
     one, many = answer(pair)
     assert one.startswith("Batch 1: ") and "next token: h100_sxm" in one
     assert "t4 cannot run it" in many
+
+
+def test_gpus_that_lack_memory_share_a_sentence(pair: dse.GpuComparison) -> None:
+    none = compare_gpus(["h100_sxm", "l40s", "l4"], "llama3_70b:phase=decode,context=512,dtype=fp8", "tp", ["1", "8"])
+    ((_, rows), _) = groups(none)
+    (sentence,) = refusals(rows)
+    assert sentence.startswith("l40s and l4 cannot run it: needs ") and sentence.count("needs") == 1
+    assert "; l40s has 48 GB and l4 has 24 GB; give more GPUs" in sentence
+    assert answer(none)[0].endswith("l40s and l4 cannot run it.")
+    lost = replace(none, table=none.table.assign(reason=rows["reason"].iloc[-1]))
+    assert answer(lost)[0] == "Tp 1: none of them can run it."
 
 
 def test_the_best_keep_to_the_limit_and_who_does_not_is_told(pair: dse.GpuComparison) -> None:

@@ -1,13 +1,17 @@
-"""Designs that break a constraint: a sample in grid order, the same from memory and from a folder."""
+"""Designs that break a constraint: a sample in grid order, from memory and from a folder; why a sweep found none."""
 
+import numpy as np
 import pandas as pd
 import pytest
 
 from dse import sweep
 from dse.grid.record import load_result
+from dse.grid.result import SweepResult
 from dse.reports.sweep import data_infeasible
-from dse.reports.sweep.data_infeasible import infeasible_designs
-from tests.reports.conftest import SMALL, swept
+from dse.reports.sweep.data_infeasible import infeasible_designs, unmet
+from tests.reports.conftest import QUICK, SMALL, swept
+
+AXES = {"tensor_fma_bf16": [256, 512], "sm_count": [96, 120, 144]}
 
 
 def test_all_of_few_and_some_of_many(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -34,3 +38,27 @@ def test_the_same_from_a_folder_and_none_of_a_front_alone(tmp_path, small) -> No
     pd.testing.assert_frame_equal(infeasible_designs(load_result(tmp_path / "out")), infeasible_designs(there))
     assert infeasible_designs(sweep(space, tmp_path / "front", keep="front")).empty
     assert infeasible_designs(swept(objectives=SMALL["objectives"])).empty
+
+
+def impossible(*constraints: str, **options: str) -> SweepResult:
+    result = swept(axes=AXES, links={}, objectives=SMALL["objectives"][::2], constraints=[*constraints], **QUICK)
+    assert result.front.empty
+    return result
+
+
+def test_what_a_workload_decides_is_told_with_what_the_designs_reach() -> None:
+    found = swept(axes=AXES, links={}, objectives=SMALL["objectives"][::2], **QUICK)
+    assert unmet(found) == [] and found.table is not None
+    times, areas = (np.asarray(found.table[name]) for name in ("prefill.ttft_ms", "die_mm2"))
+    assert unmet(impossible("die_mm2 <= 100", "prefill.ttft_ms < 0.001 * base.prefill.ttft_ms")) == [
+        f"no design is within die_mm2 <= 100: die_mm2 is {areas.min():.5g} to {areas.max():.5g}",
+        "no design is within prefill.ttft_ms < 0.001 * base.prefill.ttft_ms: prefill.ttft_ms is "
+        f"{times.min():.5g} to {times.max():.5g}",
+    ]
+
+
+def test_constraints_that_exclude_each_other_say_what_each_leaves() -> None:
+    (sentence,) = unmet(impossible("sm_count <= 96", "sm_count >= 144"))
+    assert sentence == (
+        "no design keeps to all constraints: sm_count <= 96 leaves 33 % and sm_count >= 144 leaves 33 % of the designs"
+    )

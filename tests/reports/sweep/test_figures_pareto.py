@@ -1,4 +1,6 @@
-"""Drawings of designs over a single objective."""
+"""Drawings of designs over one objective or two, and of those that cannot be had."""
+
+from dataclasses import replace
 
 from dse.grid.result import SweepResult
 from dse.reports.sweep.page import page_html
@@ -14,3 +16,11 @@ def test_single_objective_has_a_histogram(single: SweepResult) -> None:
     page = _without_plotly(page_html(single))
     assert '"type":"histogram"' in page
     assert "H100 SXM5 80GB" in page
+
+
+def test_where_no_design_can_be_had_those_that_break_a_constraint_are_drawn(impossible: SweepResult) -> None:
+    figure = impossible.figure("pareto")
+    assert [trace.name for trace in figure.data] == ["designs that cannot be had", "baseline"]
+    assert len(figure.data[0].x) == impossible.n
+    space = replace(impossible.space, objectives=impossible.space.objectives[:1])
+    assert replace(impossible, space=space).figure("pareto").layout.annotations == ()

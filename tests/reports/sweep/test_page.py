@@ -87,7 +87,8 @@ def test_nothing_feasible_says_why(impossible: SweepResult) -> None:
     page = _without_plotly(page_html(impossible))
     assert "None of the 2 designs can be had" in page
     assert "constraint: die_mm2 &lt;= 5" in page
-    assert 'id="pareto"' not in page
+    assert "No design is within die_mm2 &lt;= 5: die_mm2 is" in page
+    assert page.index('id="figure-pareto"') < page.index('id="infeasible"')  # they are drawn
     assert 'id="front"' not in page
 
 

@@ -20,7 +20,8 @@ def verdicts(pair: SweepResult) -> AxisVerdicts:
 
 def with_verdict(verdicts: AxisVerdicts, **changes: object) -> str:
     """The paragraph of an axis that has one verdict, changed so."""
-    one = replace(verdicts.verdicts[0], **changes)
+    first = verdicts.verdicts[0]
+    one = replace(first, **{"of_base": changes.get("before", first.of_base)} | changes)
     only = replace(verdicts, verdicts=(one,), cuts=())
     return next(text for text in verdict_sentences(only) if "no objective gains" not in text)
 
@@ -43,6 +44,13 @@ def test_a_paragraph_says_how_far_more_pays_and_what_leads_beyond(verdicts: Axis
     assert text.endswith("Beyond it L2 bandwidth leads.")
     limited = with_verdict(verdicts, **changes, cause="l2_bandwidth", power_limit=True, clock=0.9)
     assert "the power limit leaves 90 % of the clock" in limited
+
+
+def test_a_paragraph_says_what_links_alone_change(verdicts: AxisVerdicts) -> None:
+    changes = {"pays": "until", "before": 80.0, "after": 70.0}
+    assert "Its links" not in with_verdict(verdicts, **changes, of_base=80.7).replace("its", "Its")
+    text = with_verdict(verdicts, **changes, of_base=100.0)
+    assert re.search(r"At the base's value its links alone change .* 100 → 80\.0 ms\.", text)
 
 
 def test_a_paragraph_says_what_is_enough(verdicts: AxisVerdicts) -> None:

@@ -45,6 +45,12 @@ def test_each_value_is_told_by_the_best_design_that_has_it(result: dse.SweepResu
     assert "(batch" not in batch  # its own values
 
 
+def test_a_setting_of_one_value_is_no_answer():
+    content = copy.deepcopy(SMALL) | {"links": {}, "timing": "roofline", "objectives": SMALL["objectives"][1:2]}
+    content |= {"axes": {"decode.batch": [8], "sm_count": [96, 132]}, "workloads": {"decode": "gpt2_xl:phase=decode"}}
+    assert setting_headline(dse.sweep(space_from_mapping(content, "here", "small"))) == []
+
+
 def test_the_question_over_bases_names_none(result: dse.SweepResult):
     unasked = replace(result, space=replace(result.space, question=""))
     assert question(unasked).startswith("Which base, decode.batch and l2_mib minimize ")
