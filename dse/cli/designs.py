@@ -58,7 +58,13 @@ def _say_times(parts: dict[str, float]) -> None:
 
 
 @app.command
-def new(path: Path, /, *, template: Annotated[str, Parameter(name="--from")] = "h100_tensor_core") -> None:
+def new(
+    path: Path,
+    /,
+    *,
+    template: Annotated[str, Parameter(name="--from")] = "h100_tensor_core",
+    json_: Json = False,
+) -> None:
     """Write a space to start from.
 
     Parameters
@@ -71,7 +77,10 @@ def new(path: Path, /, *, template: Annotated[str, Parameter(name="--from")] = "
     from dse.space.shipped import write_template
 
     write_template(path, template)
-    print(f"Wrote {path}. Edit it, then: dse check {path}; dse sweep {path}")
+    if json_:
+        print_json({"space": str(path)})
+    else:
+        print(f"Wrote {path}. Edit it, then: dse check {path}; dse sweep {path}")
 
 
 @app.command
@@ -354,7 +363,7 @@ def _print_search(answer: Any, folder: Path, looked: Looked, notes: bool) -> Non
 
 
 @app.command
-def report(folder: Path, /) -> None:
+def report(folder: Path, /, *, json_: Json = False) -> None:
     """Draw the page of a finished sweep or search again; only the few designs that it looks into are evaluated.
 
     Parameters
@@ -369,4 +378,7 @@ def report(folder: Path, /) -> None:
     cache_compilations()
     with doing("looking into the designs of the answer"):
         page = redraw(folder)
-    print(f"Wrote {page}")
+    if json_:
+        print_json({"page": str(page)})
+    else:
+        print(f"Wrote {page}")

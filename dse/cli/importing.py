@@ -6,7 +6,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from dse.base.errors import InputError
-from dse.cli.app import app, made
+from dse.cli.app import Json, app, made, print_json
 
 
 @app.command(name="import")
@@ -16,6 +16,7 @@ def import_(
     *,
     out: Annotated[Path | None, Parameter(name=["-o", "--out"])] = None,
     base: str = "a100_sxm_80gb",
+    json_: Json = False,
 ) -> None:
     """Make a GPU TOML of a hardware description of LLMCompass (JSON), and print its peaks.
 
@@ -37,6 +38,9 @@ def import_(
     if path.exists():
         raise InputError(f"{path}: exists already; give another name with -o")
     write_whole(made(path), text)
+    if json_:
+        print_json({"gpu": str(path), "notes": own_gpu_notes(sheet)})
+        return
     print(f"Wrote {path}. Check what it does not say: dse show gpu {path}")
     for note in own_gpu_notes(sheet):
         print(note)

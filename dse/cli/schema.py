@@ -6,11 +6,17 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from dse.cli.app import app, made, print_json
+from dse.cli.app import Json, app, made, print_json
 
 
 @app.command
-def schema(kind: str = "space", /, *, out: Annotated[Path | None, Parameter(name=["-o", "--out"])] = None) -> None:
+def schema(
+    kind: str = "space",
+    /,
+    *,
+    out: Annotated[Path | None, Parameter(name=["-o", "--out"])] = None,
+    json_: Json = False,
+) -> None:
     """Print the JSON Schema of a TOML file, by which editors complete and check it.
 
     With taplo or Even Better TOML, a file's first line names it: #:schema ./space.schema.json
@@ -30,4 +36,7 @@ def schema(kind: str = "space", /, *, out: Annotated[Path | None, Parameter(name
         print_json(document)
         return
     write_whole(made(out), json.dumps(document, indent=1) + "\n")
-    print(f"Wrote {out}. First line of a file that it checks: #:schema {out}")
+    if json_:
+        print_json({"schema": str(out)})
+    else:
+        print(f"Wrote {out}. First line of a file that it checks: #:schema {out}")

@@ -54,7 +54,9 @@ def test_report_draws_the_same_page_again(quick, write_space, tmp_path, capsys) 
     out = tmp_path / "out"
     assert run_command(["sweep", str(write_space(quick)), "-o", str(out)]) == 0
     page = (out / "report.html").read_bytes()
-    assert run_command(["report", str(out)]) == 0
+    capsys.readouterr()
+    assert run_command(["report", str(out), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"page": str(out / "report.html")}
     assert (out / "report.html").read_bytes() == page
 
 
@@ -127,6 +129,8 @@ def test_new_writes_a_space_that_checks(tmp_path: Path, capsys: pytest.CaptureFi
     assert run_command(["check", str(path)]) == 0
     capsys.readouterr()
     assert "exists already" in refused(["new", str(path)], capsys)
+    assert run_command(["new", str(tmp_path / "again.toml"), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"space": str(tmp_path / "again.toml")}
     assert "h100_tensor_core" in refused(["new", str(tmp_path / "b.toml"), "--from", "h100_tensor_cor"], capsys)
     assert not (tmp_path / "b.toml").exists()
     assert "there is no folder" in refused(["new", str(tmp_path / "no" / "c")], capsys)

@@ -81,6 +81,9 @@ def test_the_command_writes_a_file_that_is_read(tmp_path, capsys):
     assert load_sheet(out).numbers() == imported_gpu(path)[0].numbers()
     assert run_command(["import", str(path), "-o", str(out)]) == 2
     assert "exists already" in capsys.readouterr().err
+    assert run_command(["import", str(path), "-o", str(tmp_path / "other.toml"), "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert said["gpu"].endswith("other.toml") and "This GPU has dense peaks of" in said["notes"][0]
 
 
 @pytest.mark.parametrize(

@@ -96,7 +96,8 @@ def test_workloads():
 def test_the_command_prints_and_writes_it(tmp_path, capsys):
     assert run_command(["schema", "gpu"]) == 0
     assert json.loads(capsys.readouterr().out) == json_schema("gpu")
-    assert run_command(["schema", "-o", str(tmp_path / "s.json")]) == 0
+    assert run_command(["schema", "-o", str(tmp_path / "s.json"), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"schema": str(tmp_path / "s.json")}
     assert json.loads((tmp_path / "s.json").read_text()) == json_schema("space")
     with pytest.raises(InputError, match="schema = 'spaces' is not accepted; did you mean 'space'"):
         json_schema("spaces")
