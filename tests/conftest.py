@@ -19,9 +19,10 @@ from tests import not_run
 SHAPES_CHECKED = ("dse.hardware.gpu", "dse.power.power", "dse.timing.timing")
 """Modules of the records and of the models' contracts, whose shapes are checked in every call while tests run."""
 
-install_import_hook(SHAPES_CHECKED, "beartype.beartype")  # before the conftest of a folder imports them
+if os.environ.get("PYTEST_XDIST_WORKER", "gw0") == "gw0":  # in one worker: it is a sixth of what models take to trace
+    install_import_hook(SHAPES_CHECKED, "beartype.beartype")  # before the conftest of a folder imports them
 
-SHORTEST_COMPILATION = 0.2
+SHORTEST_COMPILATION = 0.05
 """Programs that took at least this long to compile [s] are kept for the session."""
 
 

@@ -113,8 +113,7 @@ KEPT_WHOLE = ("few_long_context_cache", "few_perf_per_watt", "few_prefill_chip",
 
 def _sweep(space: str, keep: str) -> Case:
     name = f"sweep_{space}_{keep}"
-    fast = space.startswith("few") and keep == "front"  # that of every design takes the same steps
-    return Case(name, f"sweep {space}.toml --keep {keep} --no-page -o {name}", folder=name, fast=fast)
+    return Case(name, f"sweep {space}.toml --keep {keep} --no-page -o {name}", folder=name)
 
 
 CASES = _cases()

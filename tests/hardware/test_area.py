@@ -82,6 +82,7 @@ def test_the_shipped_coefficients_are_the_fit_to_dies_and_blocks(model):
     np.testing.assert_allclose(model.memory_types.phy_mm2_per_bit, fitted.memory_types.phy_mm2_per_bit, rtol=5e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("die", DIES)
 def test_a_die_left_out_of_the_fit_is_within_ten_per_cent(left_out, die):
     assert left_out[die] == pytest.approx(0, abs=0.10)
@@ -92,14 +93,17 @@ def family_left_out() -> dict[str, float]:
     return FIT.leave_family_out()
 
 
+@pytest.mark.slow
 def test_a_family_left_out_of_the_fit_is_within_fifteen_per_cent(family_left_out):
     assert max(map(abs, family_left_out.values())) <= 0.15
 
 
+@pytest.mark.slow
 def test_leaving_a_die_out_is_a_fit_of_its_own(model, left_out):
     assert all(left_out[name] != FIT.error(model, DIES[name]) for name in DIES)
 
 
+@pytest.mark.slow
 def test_a_node_of_which_no_die_is_known_is_up_to_a_quarter_off():
     """Densities between nodes, or a foundry's claim, are a weak guide (README of the experiment)."""
     errors = [error for _, _, dies in FIT.without_its_node().values() for error in dies.values()]

@@ -32,13 +32,17 @@ def table(noise: float = 0.01) -> pd.DataFrame:
 
 
 @pytest.fixture(scope="module")
-def found():
-    return fit_loops(loop_launches(table(), load_sheet("h100_sxm")))
+def launches():
+    return loop_launches(table(), load_sheet("h100_sxm"))
 
 
-def test_loops_keep_their_own_unit_busy_and_tell_it_apart():
-    rows = loop_launches(table(), load_sheet("h100_sxm"))
-    op = rows.table["op"].to_numpy()
+@pytest.fixture(scope="module")
+def found(launches):
+    return fit_loops(launches)
+
+
+def test_loops_keep_their_own_unit_busy_and_tell_it_apart(launches):
+    rows, op = launches, launches.table["op"].to_numpy()
     for name, counts in (("loop_tensor", "tensor_fma"), ("loop_dram", "dram_bytes"), ("loop_fp32", "fp32")):
         values = np.asarray(getattr(rows.measured, counts))
         for other in (one for one in LOOPS if one != name):  # as many CTAs each

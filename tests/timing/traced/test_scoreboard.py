@@ -10,7 +10,7 @@ from dse.timing.traced.scoreboard import lone_warp, walk
 from dse.traces.segments import Segments, make_segments
 from tests.traces.programs import plain_recurrence, random_program
 
-seeds = pytest.mark.parametrize("seed", range(12))
+seeds = pytest.mark.parametrize("seed", range(6))
 
 
 def latencies(seed: int, designs: int) -> np.ndarray:
