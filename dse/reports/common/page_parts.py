@@ -77,10 +77,11 @@ def opening(lead: str, calibration: str, title: str, sentences: Iterable[str]) -
     )
 
 
-def folded_notes(lines: Sequence[str]) -> str:
-    """Return what an answer rests on, folded under the number of notes."""
+def folded_notes(lines: Sequence[str], gist: str = "") -> str:
+    """Return what an answer rests on, folded under its gist and the number of notes."""
     notes = "\n".join(f"<p>{escape(line)}</p>" for line in lines)
-    return f'<details class="caveats">\n<summary>{count_of(len(lines), "note")}</summary>\n{notes}\n</details>'
+    summary = "; ".join(filter(None, [gist, count_of(len(lines), "note")]))
+    return f'<details class="caveats">\n<summary>{escape(summary)}</summary>\n{notes}\n</details>'
 
 
 def note(text: str) -> str:

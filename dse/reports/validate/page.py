@@ -6,8 +6,19 @@ from typing import Any
 
 import numpy as np
 
-from dse.reports.common.page_parts import document, drawn, note, row, section, swatches, table, write_document
-from dse.reports.common.words import MISSING, REGIMES
+from dse.base.brief import count_of
+from dse.reports.common.page_parts import (
+    document,
+    drawn,
+    folded_notes,
+    note,
+    row,
+    section,
+    swatches,
+    table,
+    write_document,
+)
+from dse.reports.common.words import MISSING, REGIMES, joined
 from dse.reports.validate import data as validate_data
 from dse.reports.validate import figures as validate_figures
 from dse.validation.baselines import FITTED_ROOFLINE
@@ -84,11 +95,17 @@ def _head(validation: TimeValidation, title: str) -> str:
         for n in validation.notes
         if not n.startswith(FITTED_ROOFLINE) and (any(word in n for word in BEWARE) or n.startswith("whole networks"))
     ]
-    aside = "\n".join(f"<p>{escape(_spaced(text))}</p>" for text in beware)
     answer = "\n".join(f"<p>{escape(_spaced(text))}</p>" for text in sentences)
-    caveats = f'\n<aside class="caveats">\n{aside}\n</aside>' if beware else ""
+    caveats = f"\n{folded_notes([_spaced(text) for text in beware], _gist(beware))}" if beware else ""
     heading = f"<header><h1>{escape(title)}</h1></header>"
     return f'{heading}\n<section id="answer" class="answer">\n{answer}\n</section>{caveats}'
+
+
+def _gist(beware: list[str]) -> str:
+    """The notes that change how the mean is read, counted: errors of training, and devices without a calibration."""
+    trained, bare = (sum(word in text for text in beware) for word in ("training error", "uncalibrated"))
+    parts = [f"{count_of(trained, 'device')} on rows that the calibration was fitted on"] if trained else []
+    return joined([*parts, *([f"{count_of(bare, 'device')} uncalibrated"] if bare else [])])
 
 
 def rows_text(count: int) -> str:
