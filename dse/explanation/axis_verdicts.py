@@ -53,9 +53,9 @@ class AxisVerdict:
     none or the objective is no time; ``power_limit``: that step would pay if no power limit held the clock.
     ``before`` and ``after``: the objective on the base GPU and at ``until``, in its unit; ``area``: die area more at
     ``until`` than on the base [mm2]; ``clock``: share of the requested clock that is left at the next value.
-    ``of_base``: the objective on the base GPU as it is, from which ``before`` differs where a link gives another number
-    at the base's value. ``most``: the objective's best beyond the base GPU, in its unit, and ``most_at`` the value
-    where it is reached; ``before`` and the base's value where nothing beyond is better.
+    ``of_base``: the objective on the base GPU as it is, nan where it has no result; ``before`` differs from it where a
+    link gives another number at the base's value. ``most``: the objective's best beyond the base GPU, in its unit, and
+    ``most_at`` the value where it is reached; ``before`` and the base's value where nothing beyond is better.
     """
 
     axis: Axis
@@ -118,7 +118,7 @@ class AxisVerdicts:
 class AxisScan:
     """An axis around the base GPU: its ``values`` in ascending order, and columns and results of each, (values,).
 
-    ``of_base``: the results of the base GPU as it is, without what is linked to the axis.
+    ``of_base``: the results of the base GPU as it is, without what is linked to the axis; nan where it has none.
     """
 
     axis: Axis
@@ -148,7 +148,9 @@ class AxisScans:
         axes = scanned_axes(self.space)
         values = [scan_values(axis, self._base[axis.name]) for axis in axes]
         parts = [self._columns(axis, numbers) for axis, numbers in zip(axes, values, strict=True)]
-        *found, of_base = self._evaluate([*parts, self._columns()])
+        *found, base = self._evaluate([*parts, self._columns()])
+        blank = np.asarray(self.reasons.is_blank(base.pop("code")))
+        of_base = {name: np.where(blank, np.nan, values) for name, values in base.items()}
         return [
             AxisScan(axis, numbers, columns, results, results.pop("code"), self._base[axis.name], of_base)
             for axis, numbers, columns, results in zip(axes, values, parts, found, strict=True)
@@ -163,7 +165,7 @@ class AxisScans:
         return dict(self.space.base.numbers())
 
     def _columns(self, axis: Axis | None = None, values: np.ndarray = ONE) -> Columns:
-        """The base GPU at the values of an axis, or as it is, with what is linked to the axis."""
+        """The base GPU at the values of an axis, with what is linked to it; or as it is, without an axis."""
         names = [each.name for each in self.space.axes] + [name for name, _ in self.space.links]
         if axis is None:
             return {name: np.full(len(values), self._base[name]) for name in names}

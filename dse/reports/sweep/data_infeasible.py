@@ -69,14 +69,15 @@ def _of_results(result: SweepResult, check: ConstraintCheck) -> ConstraintCheck:
     """A constraint that no attribute decides, held against the results of the designs."""
     if check.share is not None:
         return check
-    (constraint,) = [one for one in result.space.constraints if one.text == check.constraint]
+    constraint = next(one for one in result.space.constraints if one.text == check.constraint)
     metrics = [name for name in constraint.names if not name.startswith(OF_BASE)]
-    designs = infeasible_designs(result, metrics)
+    kept = set(metrics) <= set(result.baseline.columns)  # but for an attribute that no axis moves
+    designs = infeasible_designs(result, metrics) if kept else pd.DataFrame()
     if designs.empty:
         return check
     values: Mapping[str, Any] = {name: designs[name].to_numpy(float) for name in metrics}
     base = {OF_BASE + name: float(value) for name, value in result.baseline.iloc[0].items() if _is_number(value)}
-    of = "" if len(designs) == result.n else f" of {len(designs):,}"
+    of = "" if len(designs) == result.space.size else f" of {len(designs):,}"
     return checked(constraint, {**values, **base}, of)
 
 

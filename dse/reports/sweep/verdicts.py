@@ -78,7 +78,7 @@ def _objective(one: AxisVerdict) -> dict[str, Any]:
         "unit": one.objective.unit,
         "pays": one.pays,
         "until": one.until,
-        "of_base": float(f"{one.of_base:.7g}"),
+        "of_base": float(f"{one.of_base:.7g}") if one.of_base == one.of_base else None,
         "at_base": float(f"{one.before:.7g}"),
         "at_until": float(f"{one.after:.7g}"),
         "most": float(f"{one.most:.7g}"),

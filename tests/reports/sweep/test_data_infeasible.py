@@ -57,6 +57,10 @@ def test_what_a_workload_decides_is_told_with_what_the_designs_reach() -> None:
     ]
 
 
+def test_a_constraint_on_what_no_table_holds_is_left_to_the_counts() -> None:
+    assert unmet(impossible("prefill.power_w <= 0.001 * tdp_w", "prefill.power_w <= 0.001 * tdp_w")) == []
+
+
 def test_constraints_that_exclude_each_other_say_what_each_leaves() -> None:
     (sentence,) = unmet(impossible("sm_count <= 96", "sm_count >= 144"))
     assert sentence == (
