@@ -84,12 +84,12 @@ def line_figure(
 def scatter_figure(result: SweepResult) -> go.Figure:
     """Draw designs over the last and the first objective: those shown, the front and the baseline.
 
-    Where no design can be had, those that break a constraint are drawn; of a single objective nothing is.
+    Designs that break a constraint are drawn beside them, but for a single objective's.
     """
     objectives = result.space.objectives
     y, x = objectives[0], objectives[-1]
     if len(objectives) == 1:
-        return histogram_figure(result.sample, y, [("best", float(value)) for value in result.front[y.name].iloc[:1]])
+        return histogram_figure(result.sample, y, [("best", float(result.front[y.name].iloc[0]))])
     figure = go.Figure()
     for name, frame, colour, size in (
         ("designs that cannot be had", infeasible_designs(result), REFUSED_GREY, 6),

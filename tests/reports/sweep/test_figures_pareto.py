@@ -2,6 +2,9 @@
 
 from dataclasses import replace
 
+import pytest
+
+from dse.base.errors import InputError
 from dse.grid.result import SweepResult
 from dse.reports.sweep.page import page_html
 
@@ -23,4 +26,6 @@ def test_where_no_design_can_be_had_those_that_break_a_constraint_are_drawn(impo
     assert [trace.name for trace in figure.data] == ["designs that cannot be had", "baseline"]
     assert len(figure.data[0].x) == impossible.n
     space = replace(impossible.space, objectives=impossible.space.objectives[:1])
-    assert replace(impossible, space=space).figure("pareto").layout.annotations == ()
+    for result, name in ((replace(impossible, space=space), "pareto"), (impossible, "stacks")):
+        with pytest.raises(InputError, match="there is nothing to draw"):
+            result.figure(name)
