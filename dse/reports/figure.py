@@ -13,7 +13,7 @@ from dse.reports.common.stacks import stacks_figure
 from dse.reports.compare.figures import comparison_figure
 from dse.reports.search.data import search_report
 from dse.reports.sweep import data, data_axes, figures_axes
-from dse.reports.sweep.data_infeasible import infeasible_designs
+from dse.reports.sweep.data_infeasible import placed_designs
 from dse.reports.sweep.figures_pareto import history_figure, scatter_figure
 from dse.reports.validate import data as validate_data
 from dse.reports.validate import figures as validate_figures
@@ -58,11 +58,6 @@ FIGURES: dict[type, dict[str, Drawing]] = {
 """Type of a result -> its figures by name, the main one first."""
 
 
-def _refused(result: SweepResult) -> bool:
-    """Whether designs that break a constraint have a place in two objectives."""
-    return len(result.space.objectives) > 1 and not infeasible_designs(result).empty
-
-
 def figure_names(result: Any) -> list[str]:
     """Return the names of a result's figures."""
     return list(FIGURES[type(result)])
@@ -74,6 +69,6 @@ def figure(result: Any, name: str = "") -> go.Figure:
     name = name or names[0]
     expect_one_of("figure", name, names)
     swept = getattr(result, "result", result)
-    if isinstance(swept, SweepResult) and swept.front.empty and not (name == "pareto" and _refused(swept)):
+    if isinstance(swept, SweepResult) and swept.front.empty and not (name == "pareto" and len(placed_designs(swept))):
         raise InputError("figure: no design of the result is feasible; there is nothing to draw")
     return FIGURES[type(result)][name](result)

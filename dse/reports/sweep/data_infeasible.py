@@ -36,6 +36,12 @@ def infeasible_designs(result: SweepResult, metrics: Sequence[str] = ()) -> pd.D
     return pd.concat(found) if found else pd.DataFrame({name: [] for name in names})
 
 
+def placed_designs(result: SweepResult) -> pd.DataFrame:
+    """Return the same where two objectives or more give them a place in a plot, and none of a single objective."""
+    designs = infeasible_designs(result)
+    return designs if len(result.space.objectives) > 1 else designs.iloc[:0]
+
+
 def _tables(result: SweepResult, names: list[str]) -> Iterator[pa.Table]:
     """Yield some columns of every design, a part of the grid at a time; nothing where they were not kept."""
     if result.keep == "front" or result.n == result.n_feasible:

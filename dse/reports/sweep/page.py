@@ -19,7 +19,7 @@ from dse.reports.sweep import data_axes as findings_axes
 from dse.reports.sweep import data_explanations as findings_explanations
 from dse.reports.sweep import figures_axes, figures_explanations, figures_pareto
 from dse.reports.sweep.answer import answer
-from dse.reports.sweep.data_infeasible import infeasible_designs
+from dse.reports.sweep.data_infeasible import infeasible_designs, placed_designs
 from dse.reports.sweep.design_explanations import DesignExplanations
 from dse.reports.sweep.page_assumed import assumed_section
 from dse.reports.sweep.page_explorer import explorer_section
@@ -103,8 +103,8 @@ def _pareto(result: SweepResult) -> str:
 
 def _refused(result: SweepResult) -> str:
     """Designs that break a constraint, where no other was found; nothing where none of them has results."""
-    refused = infeasible_designs(result)
-    if refused.empty or len(result.space.objectives) == 1:
+    refused = placed_designs(result)
+    if refused.empty:
         return ""
     shown = note(f"Designs that cannot be had: {findings.shown_text(len(refused), result.n - result.n_feasible)}.")
     return section("pareto", "All designs", shown, drawn(figures_pareto.scatter_figure(result), "figure-pareto"))

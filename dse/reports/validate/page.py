@@ -103,7 +103,8 @@ def _head(validation: TimeValidation, title: str) -> str:
 
 def _gist(beware: list[str]) -> str:
     """The notes that change how the mean is read, counted: errors of training, and devices without a calibration."""
-    trained, bare = (sum(word in text for text in beware) for word in ("training error", "uncalibrated"))
+    devices = [text for text in beware if not text.startswith("whole networks")]
+    trained, bare = (sum(word in text for text in devices) for word in ("training error", "uncalibrated"))
     parts = [f"{count_of(trained, 'device')} on rows that the calibration was fitted on"] if trained else []
     return joined([*parts, *([f"{count_of(bare, 'device')} uncalibrated"] if bare else [])])
 
