@@ -16,7 +16,7 @@ from argparse import SUPPRESS
 import numpy as np
 
 from benchmarks.arguments import parser
-from dse.base.compilation import cache_compilations
+from dse.base.kept.between_commands import cache_compilations
 from dse.evaluate import by_workload
 from dse.evaluate.infeasibility import Reasons
 from dse.evaluate.space_program import Evaluator

@@ -21,7 +21,7 @@ from pyarrow.parquet import ParquetFile
 
 from benchmarks.arguments import parser
 from benchmarks.scaling import cheapest, main_space
-from dse.base.compilation import cache_compilations
+from dse.base.kept.between_commands import cache_compilations
 from dse.grid.device_designs import Rows
 from dse.grid.device_shard import DeviceShards
 from dse.grid.shard import Shard, shards

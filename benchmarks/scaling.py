@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.arguments import parser
-from dse.base.compilation import cache_compilations
+from dse.base.kept.between_commands import cache_compilations
 from dse.grid.shard import SpaceEvaluator
 from dse.grid.sweep import sweep
 from dse.space.shipped import find_space

@@ -22,7 +22,7 @@ import numpy as np
 import optuna
 
 from benchmarks.arguments import parser
-from dse.base.compilation import cache_compilations
+from dse.base.kept.between_commands import cache_compilations
 from dse.base.pareto_filter import Box, FrontBuilder
 from dse.pareto.batch_model import BatchModel
 from dse.pareto.fronts import front

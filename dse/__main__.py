@@ -1,13 +1,20 @@
 """The command ``dse``, and ``python -m dse``."""
 
+import atexit
+import gc
 import os
 import signal
+import sys
+from contextlib import suppress
 from types import FrameType
 
 from dse.base.errors import INTERRUPTED
 
 ENDS = ("SIGINT", "SIGTERM", "SIGHUP")
 """Ctrl-C, a job scheduler at the end of its time, a terminal that is closed: each ends a command in good order."""
+
+SELDOM = 400_000
+"""Objects after which Python looks for circles of them: imports make 265,000 that stay, and it looks 390 times."""
 
 
 def main() -> None:
@@ -19,9 +26,25 @@ def main() -> None:
         number = getattr(signal, name, None)  # Windows has no SIGHUP
         if number and signal.getsignal(number) in (signal.default_int_handler, signal.SIG_DFL):  # not an ignored one
             signal.signal(number, _interrupted)
+    gc.set_threshold(SELDOM)
+    ended: list[int] = []
+    atexit.register(_leave, ended)  # the first to be registered is the last to run
     from dse.cli import main as command_line
 
-    command_line()
+    try:
+        command_line()
+    except SystemExit as stop:
+        ended += [stop.code] if isinstance(stop.code, int) else []
+        raise
+
+
+def _leave(ended: list[int]) -> None:
+    """Leave with the exit code of a command that ended, without taking executables and modules apart: 0.4 s."""
+    if ended:
+        for stream in (sys.stdout, sys.stderr):
+            with suppress(OSError, ValueError, AttributeError):  # closed, or never opened
+                stream.flush()
+        os._exit(ended[0])
 
 
 def _interrupted(number: int, frame: FrameType | None) -> None:

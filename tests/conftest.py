@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from jaxtyping import install_import_hook
 
-from dse.base import user_cache
+from dse.base.kept import user_cache
 from tests import not_run
 
 SHAPES_CHECKED = ("dse.hardware.gpu", "dse.power.power", "dse.timing.timing")
@@ -69,7 +69,7 @@ def _hear_signals() -> None:
 def _keep_programs(config: pytest.Config) -> None:
     folder = tempfile.mkdtemp(prefix="gpu-dse-tests-")
     config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
-    os.environ["XDG_CACHE_HOME"] = folder  # where dse.base.compilation.cache_compilations keeps them
+    os.environ["XDG_CACHE_HOME"] = folder  # where dse.base.kept.between_commands.cache_compilations keeps them
     os.environ["JAX_COMPILATION_CACHE_DIR"] = str(Path(folder) / "gpu-dse" / "compiled")
     os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = str(SHORTEST_COMPILATION)
 

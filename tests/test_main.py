@@ -25,7 +25,8 @@ def test_an_interruption_inside_an_import_is_none_of_the_library_s(name: str, tm
 
 
 COMMAND = (
-    "import os, signal; from dse import __main__ as begin; import dse.cli; dse.cli.run_command = {work}; begin.main()"
+    "import atexit, os, signal, threading, time; from dse import __main__ as begin; import dse.cli; "
+    "dse.cli.run_command = {work}; begin.main()"
 )
 """The command, with other work to do."""
 
@@ -51,3 +52,15 @@ def test_what_is_closed_takes_every_text() -> None:
     program = COMMAND.format(work="lambda a: print(1, file=__import__('sys').stderr)")
     shell = ["sh", "-c", command, sys.executable, program]
     assert subprocess.run(shell, stdout=subprocess.PIPE, text=True, check=True).stdout == ""
+
+
+def test_a_command_leaves_with_its_code_once_all_is_said() -> None:
+    thread = "threading.Thread(target=lambda: time.sleep(0.2) or print('thread')).start()"
+    ended = of(f"[atexit.register(print, 'at exit'), {thread}, print('answer')] and 2")
+    assert (ended.returncode, ended.stdout, ended.stderr) == (2, "answer\nthread\nat exit\n", "")
+
+
+def test_an_error_of_our_own_is_told_as_python_does() -> None:
+    ended = of("1 // 0")
+    assert ended.returncode == 1
+    assert "ZeroDivisionError" in ended.stderr

@@ -10,7 +10,7 @@ from typing import Any
 import jax
 
 from benchmarks.gpu.programs import Call, Subject, evaluating
-from dse.base.compilation import cache_compilations
+from dse.base.kept.between_commands import cache_compilations
 
 SECONDS = 5.0
 """How long a program is called again and again."""

@@ -6,9 +6,9 @@ from typing import Any
 
 from dse import __version__
 from dse.agents.tools import TOOLS
-from dse.base.compilation import cache_compilations
 from dse.base.errors import DseError
 from dse.base.extras import extra
+from dse.base.kept.between_commands import cache_compilations
 
 with extra("mcp", "dse mcp"):
     from mcp.server.mcpserver import MCPServer  # of version 2

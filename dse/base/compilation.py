@@ -8,7 +8,6 @@ optimisation it gave derivatives that were wrong by 5 % (JAX 0.10.2; ``tests/bas
 taken to the derivatives of a careful compilation), and JAX 0.12 has it no more.
 """
 
-import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -19,8 +18,7 @@ import equinox as eqx
 import jax
 import numpy as np
 
-from dse.base.kept_programs import kept_or_traced
-from dse.base.user_cache import STORE, cache_folder
+from dse.base.kept.kept_programs import kept_or_traced
 
 T = TypeVar("T")
 B = TypeVar("B")
@@ -98,21 +96,3 @@ def threads(count: int) -> Iterator[ThreadPoolExecutor]:
         yield pool
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
-
-
-WORTH_KEEPING = 0.1
-"""Seconds of compiling from which a program is kept: the programs of one design take less than a second each."""
-
-
-def cache_compilations() -> None:
-    """Keep programs that took WORTH_KEEPING to compile in the user's cache folder: a second command starts at once.
-
-    Where there is no such folder, or it cannot be read or written, every command compiles for itself.
-    """
-    folder = cache_folder()
-    if folder is None:
-        return
-    STORE.open(folder / "programs")
-    warnings.filterwarnings("ignore", "Error (reading|writing) persistent compilation cache")
-    jax.config.update("jax_compilation_cache_dir", str(folder / "compiled"))
-    jax.config.update("jax_persistent_cache_min_compile_time_secs", WORTH_KEEPING)

@@ -38,7 +38,9 @@ def compare(
     limit:
         Condition on a result, as 'tbt_ms <= 40'; may be given several times. The best are those that keep to it.
     """
-    from dse.base.compilation import cache_compilations
+    from dse.base.kept.between_commands import cache_compilations
+
+    cache_compilations("compare")  # first: executables are loaded while the rest is imported
     from dse.cli.kernels import power_option, timing_option
     from dse.explanation.gpu_comparison import compare_gpus
     from dse.reports.common.progress import doing
@@ -47,7 +49,6 @@ def compare(
 
     *gpus, workload = names if len(names) > 2 else _too_few(names)
     page = None if out is None else page_file(out)
-    cache_compilations()
     key, values = _axis(axis)
     model, watts = timing_option(timing, calibration, gpus, workload), power_option(power)
     with doing("timing every kernel on every GPU"):

@@ -175,7 +175,7 @@ def merge(
     page:
         Draw the page, which takes 3 to 15 s to look into its designs; 'dse report' draws one that was left out.
     """
-    from dse.base.compilation import cache_compilations
+    from dse.base.kept.between_commands import cache_compilations
     from dse.grid.merge import merge as run_merge
     from dse.grid.merge import parts_of, space_of_parts
     from dse.reports.common.progress import doing
@@ -194,7 +194,7 @@ def _swept(
 ) -> Any:
     """Sweep under a progress bar, the page's programs beginning beside it, then refine if wanted; Ctrl-C tells how to
     go on."""
-    from dse.base.compilation import cache_compilations
+    from dse.base.kept.between_commands import cache_compilations
     from dse.grid.sweep import sweep as run_sweep
     from dse.reports.common.progress import counting, doing
 
@@ -343,7 +343,7 @@ def search(
 
 def _search(space: Any, folder: Path, programs: Any, **options: Any) -> Any:
     """Search under a progress line, the page's programs beginning beside it."""
-    from dse.base.compilation import cache_compilations
+    from dse.base.kept.between_commands import cache_compilations
     from dse.pareto.search import search as run_search
     from dse.reports.search.terminal import searching
 
@@ -371,7 +371,7 @@ def report(folder: Path, /, *, json_: Json = False) -> None:
     folder:
         Folder of a sweep or a search: holds run.json, points.parquet and pareto.parquet.
     """
-    from dse.base.compilation import cache_compilations
+    from dse.base.kept.between_commands import cache_compilations
     from dse.reports.common.progress import doing
     from dse.reports.redraw import report as redraw
 

@@ -47,13 +47,14 @@ def run(
     price:
         Price of the GPU's hour [USD], in place of its file's or the shipped list's.
     """
-    from dse.base.compilation import cache_compilations
+    from dse.base.kept.between_commands import cache_compilations
+
+    cache_compilations("run")  # first: executables are loaded while the rest is imported
     from dse.evaluate.run import run as run_one
     from dse.reports.common.progress import doing
     from dse.reports.run.notes import run_notes
     from dse.reports.run.terminal import print_run
 
-    cache_compilations()
     model, watts = timing_option(timing, calibration, [gpu], workload), power_option(power)
     with doing("timing every kernel"):
         result = run_one(gpu, workload, model, watts, price)
@@ -176,7 +177,9 @@ def explain(
         Tell so many attributes, kernels of a phase and causes, those that matter most, --json too. By default 20
         attributes, three causes of a kernel and every kernel; all of them with --json.
     """
-    from dse.base.compilation import cache_compilations
+    from dse.base.kept.between_commands import cache_compilations
+
+    cache_compilations("explain")  # first: executables are loaded while the rest is imported
     from dse.explanation.compare import compare
     from dse.explanation.explain import explain as explain_one
     from dse.explanation.shortened import check_top, shortened
@@ -187,7 +190,6 @@ def explain(
     check_top(top)
     page = None if out is None else page_file(out, gpu, against, workload.partition(":")[0], calibration, power)
     other = None if against is None else load_sheet(against, "--against")
-    cache_compilations()
     gpus = [gpu] if against is None else [gpu, against]
     model, watts = timing_option(timing, calibration, gpus, workload), power_option(power)
     with doing("timing every kernel, and moving every attribute"):

@@ -35,7 +35,7 @@ def calibrate_power(
     gpu:
         GPU (name or TOML) that stands for the device of a table of operators; without it the preset of its name.
     """
-    from dse.base.compilation import cache_compilations
+    from dse.base.kept.between_commands import cache_compilations
     from dse.calibration.power.answer import PARTS, calibrate_power
     from dse.measured.nsight_export import files_of
     from dse.reports.calibrate.terminal import print_power_fit
@@ -83,7 +83,7 @@ def calibrate_timing(
     sensitivity:
         Tell how the error changes with each parameter, all others held.
     """
-    from dse.base.compilation import cache_compilations
+    from dse.base.kept.between_commands import cache_compilations
     from dse.calibration.timing.gpu_timing import calibrate_timing as fit
     from dse.measured.nsight_export import files_of
     from dse.reports.calibrate.terminal import print_timing_fit
@@ -141,7 +141,7 @@ def calibrate_engine(
     calibration:
         Name or path of a timing calibration of the kernels; without it the device's shipped one, else shared.
     """
-    from dse.base.compilation import cache_compilations
+    from dse.base.kept.between_commands import cache_compilations
     from dse.calibration.engine.calibrate import calibrate_engine as fit
     from dse.measured.nsight_export import files_of
     from dse.reports.calibrate.terminal import print_engine
@@ -259,7 +259,7 @@ def validate(
         HTML page of --quantity time (a name without an end gets .html): predicted against measured, errors over shapes,
         the rows farthest off.
     """
-    from dse.base.compilation import cache_compilations
+    from dse.base.kept.between_commands import cache_compilations
     from dse.validation.validate import quantity_of
     from dse.validation.validate import validate as compared
 

@@ -41,7 +41,7 @@ def predict(
     predictors:
         Names with commas between, as nnls,forest; by default all.
     """
-    from dse.base.compilation import cache_compilations
+    from dse.base.kept.between_commands import cache_compilations
     from dse.measured.nsight_export import files_of
     from dse.prediction.predict import plan
     from dse.prediction.predict import predict as answer_predict

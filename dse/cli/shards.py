@@ -19,7 +19,7 @@ def sweep_shard_into(
     json_: bool,
 ) -> None:
     """Evaluate one of several shards of a space and tell where it lies."""
-    from dse.base.compilation import cache_compilations
+    from dse.base.kept.between_commands import cache_compilations
     from dse.grid.part import Part, sweep_shard
     from dse.reports.common.progress import counting
 

@@ -1,7 +1,7 @@
 """How far the metrics of a space can be trusted: the interval of each, and the designs beyond what was measured."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from dse.base.error_interval import ErrorInterval
@@ -137,32 +137,35 @@ def _of_variants(space: Space, interval: Callable[[Space], ErrorInterval | None]
     return _span(known) if len(known) == len(every) else None
 
 
-def run_metric_error(
-    metric: str,
+def run_metric_errors(
+    metrics: Iterable[str],
     workload: Workload,
     model: TimingModel,
     power: PowerModel,
     gpu: GpuSheet,
     most: float = math.inf,
     ends: LimitEnds | None = None,
-) -> MetricError:
-    """Return how far a metric of one workload on one GPU can be trusted, by its name (``tbt_ms`` ...).
+) -> dict[str, MetricError]:
+    """Return how far metrics of one workload on one GPU can be trusted, by their names (``tbt_ms`` ...).
 
     ``most``: what the board may draw over what it is predicted to [1]; ``ends``: what the error of the watts makes of
     its power limit (None: it has none).
     """
-    watts = _power(model, power, [workload], gpu)
+    watts, new = _power(model, power, [workload], gpu), _new_of_gpu(model, gpu)
 
     def time_of(one: str) -> ErrorInterval | None:
-        interval = _time(model, [workload], one, gpu, _new_of_gpu(model, gpu))
+        interval = _time(model, [workload], one, gpu, new)
         return interval.with_factor(*ends.factors(one)) if interval and watts and ends else interval
 
     intervals = _by_metric(time_of, replace(watts, high=min(watts.high, most)) if watts else None)
     if watts and ends:
         intervals[CLOCK] = ends.of_clock
-    if metric in intervals:
-        return MetricError(intervals[metric], scope=_scope(metric, intervals[metric], [workload]))
-    return MetricError(None, metric == "memory_gb")
+    return {
+        name: MetricError(intervals[name], scope=_scope(name, intervals[name], [workload]))
+        if name in intervals
+        else MetricError(None, name == "memory_gb")
+        for name in metrics
+    }
 
 
 def _scope(metric: str, interval: ErrorInterval | None, workloads: Sequence[Workload]) -> str:

@@ -14,7 +14,7 @@ from dse.base.units import GIGA, MEGA
 from dse.evaluate.by_workload import evaluation_of
 from dse.evaluate.evaluation import WorkloadResult
 from dse.evaluate.limit_ends import LimitEnds, limit_ends
-from dse.evaluate.metric_error import MetricError, run_metric_error, sheet_beyond
+from dse.evaluate.metric_error import MetricError, run_metric_errors, sheet_beyond
 from dse.evaluate.refusals import expect_instructions, expect_kernels, expect_memory, expect_power
 from dse.hardware.gpu import Gpu
 from dse.hardware.presets import GpuSheet, sheet_of
@@ -105,9 +105,13 @@ class RunResult:
         Raises InputError where ``metric`` is none of ``metrics``.
         """
         expect_one_of("metric", metric, self.metrics)
+        return self._metric_errors[metric]
+
+    @cached_property
+    def _metric_errors(self) -> dict[str, MetricError]:
         most = max(self.gpu.numbers()["tdp_w"] / self.metrics["power_w"][0], 1.0) if self.power.limit else inf
-        ends = self.limit_ends
-        return run_metric_error(metric, self.workload, self.model, self.power.model, self.gpu, most, ends)
+        power, ends = self.power.model, self.limit_ends
+        return run_metric_errors(self.metrics, self.workload, self.model, power, self.gpu, most, ends)
 
     @property
     def price(self) -> HourlyPrice | None:
@@ -133,12 +137,11 @@ class RunResult:
         None for all of it. ``throttles``: :attr:`throttles`. ``price``: what the dollars rest on, None of a workload
         without tokens.
         """
-        metric_errors = {name: self.metric_error(name) for name in self.metrics}
         metrics = {
             name: {
                 **quantity.document(),
-                "interval_80": metric_errors[name].interval(quantity.value),
-                "interval_80_of": metric_errors[name].scope or None,
+                "interval_80": self.metric_error(name).interval(quantity.value),
+                "interval_80_of": self.metric_error(name).scope or None,
             }
             for name, quantity in self.metrics.items()
         }

@@ -15,9 +15,9 @@ from typing import Any
 
 import jax
 
-from dse.base.compilation import cache_compilations
 from dse.base.errors import InputError
 from dse.base.extras import extra
+from dse.base.kept.between_commands import cache_compilations
 from dse.evaluate.batching import float_type
 from dse.grid.checkpoint import GO_ON
 from dse.grid.machine import machine, unlike

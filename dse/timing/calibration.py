@@ -18,9 +18,9 @@ import numpy as np
 
 from dse.base.error_interval import ErrorInterval
 from dse.base.errors import InputError, accepted
+from dse.base.kept.user_cache import STORE, read_tomls
 from dse.base.package_tables import read_table
 from dse.base.toml_file import check_format, coefficient, list_of, read_toml, refuse_keys, table_of
-from dse.base.user_cache import STORE, read_tomls
 from dse.hardware.own_gpus import TABLE as OWN_GPUS
 from dse.hardware.own_gpus import matching_name, preset_of, read_own, sheets_of
 from dse.hardware.presets import GpuSheet, find_preset, gpu_index

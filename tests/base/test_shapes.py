@@ -1,43 +1,13 @@
-"""Shapes of records and of calls of models are checked while tests run."""
+"""Shapes of records and of calls of models are checked while tests run, in one worker of several."""
 
-from dataclasses import fields
-
-import jax.numpy as jnp
-import pytest
-
-from dse.hardware.presets import load_gpu
-from dse.power.power import COMPONENTS, Power
-from dse.timing.timing import CAUSES, Timing, TimingModel
-from dse.workload.kernel import Interval, Kernel
+import os
+import subprocess
+import sys
+from pathlib import Path
 
 
-def timing(**changed):
-    values = dict.fromkeys(CAUSES, jnp.zeros(())) | {"clock_ghz": jnp.ones(()), "feasible": jnp.ones(())}
-    return Timing(**values, dram_bytes=jnp.zeros(()), **changed)
-
-
-def test_fields_of_a_record_broadcast_together():
-    whole = dict.fromkeys([f.name for f in fields(Timing)], jnp.ones((3, 2)))
-    assert Timing(**whole | {"wait": jnp.ones(2)}).cycles.shape == (3, 2)
-    with pytest.raises(TypeError, match="wait"):
-        Timing(**whole | {"wait": jnp.ones(4)})
-
-
-def test_a_record_takes_numbers():
-    with pytest.raises(TypeError, match="hidden"):
-        timing(hidden="none of it")
-    with pytest.raises(TypeError, match="dram"):
-        Power(**dict.fromkeys(COMPONENTS, jnp.ones(())) | {"dram": [1.0]})
-
-
-class Twice(TimingModel):
-    """A model that times two kernels at once."""
-
-    def __call__(self, kernel, gpu):
-        return Timing(**dict.fromkeys([f.name for f in fields(Timing)], jnp.ones(2)))
-
-
-def test_a_model_returns_the_time_of_one_kernel():
-    kernel, gpu = Kernel(Interval(), Interval(), Interval()), load_gpu("h100_sxm")
-    with pytest.raises(TypeError, match="nanoseconds"):
-        Twice().nanoseconds(kernel, gpu)
+def test_shapes_are_checked() -> None:
+    of_no_worker = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_XDIST")}
+    command = [sys.executable, "-m", "pytest", "-p", "no:xdist", str(Path(__file__).with_name("checked_shapes.py"))]
+    ended = subprocess.run(command, env=of_no_worker, capture_output=True, text=True, check=False)
+    assert "3 passed" in ended.stdout, ended.stdout + ended.stderr

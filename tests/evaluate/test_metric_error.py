@@ -16,7 +16,7 @@ from dse.evaluate.metric_error import (
     beyond,
     metric_error,
     objective_error,
-    run_metric_error,
+    run_metric_errors,
     sheet_beyond,
 )
 from dse.hardware.area import DieArea
@@ -42,6 +42,11 @@ class Measured(Amali):
 
 
 H100 = preset_sheet("h100_sxm")
+
+
+def error_of_run(metric, *of):
+    """How far one metric of a run can be trusted."""
+    return run_metric_errors([metric], *of)[metric]
 
 
 def product(*known):
@@ -111,7 +116,7 @@ def test_an_engine_that_was_measured_by_phases_has_an_interval_for_each():
 
     def told(metric, text):
         workload = load_workload(f"gpt2_xl:{text},engine={engine.name}")
-        found = run_metric_error(metric, workload, Measured(), BoardPower.from_table(), H100)
+        found = error_of_run(metric, workload, Measured(), BoardPower.from_table(), H100)
         assert found.error_interval is not None
         return found.error_interval.low, found.error_interval.high
 
@@ -140,7 +145,7 @@ def test_messages_between_gpus_are_left_out_of_intervals_that_no_engine_gives(ca
         mixed = small | {"workloads": {"decode": use}, "objectives": [{"value": "decode.tbt_ms", "goal": "min"}]}
         space = replace(space_from_mapping(mixed, "here", "messages"), model=Measured())
         found = metric_error(space, f"decode.{metric}")
-        assert run_metric_error(metric, load_workload(use), Measured(), space.power.model, H100) == found
+        assert error_of_run(metric, load_workload(use), Measured(), space.power.model, H100) == found
         return found
 
     for metric in ("tbt_ms", "time_ms", "tokens_per_s", "energy_j", "tokens_per_joule"):
@@ -241,7 +246,7 @@ def test_a_calibration_of_a_gpu_of_one_s_own_says_nothing_of_others(space):
 def test_experts_and_messages_are_left_out_of_intervals_that_no_engine_gives():
     def scope(line, target=None):
         some = load_workload(line, target or Target())
-        return run_metric_error("tbt_ms", some, Measured(), BoardPower.from_table(), H100).scope
+        return error_of_run("tbt_ms", some, Measured(), BoardPower.from_table(), H100).scope
 
     experts = "mixtral_8x7b:phase=decode,batch=8,context=512"
     assert scope(experts) == DENSE_ALONE
@@ -262,24 +267,24 @@ def test_an_interval_beside_1_stays_beside_it_in_a_product():
 def test_errors_of_some_gpus_are_not_said_of_others():
     workload, power = load_workload("gpt2_xl:phase=decode"), BoardPower.from_table()
     l40s = preset_sheet("l40s")
-    assert run_metric_error("tbt_ms", workload, Measured(), power, H100).error_interval is not None
-    assert run_metric_error("tbt_ms", workload, Measured(), power, l40s) == MetricError(None)
+    assert error_of_run("tbt_ms", workload, Measured(), power, H100).error_interval is not None
+    assert error_of_run("tbt_ms", workload, Measured(), power, l40s) == MetricError(None)
     same = replace(changed(H100, {}, "test"), name="mine")
-    assert run_metric_error("tbt_ms", workload, Measured(), power, same).error_interval is not None
+    assert error_of_run("tbt_ms", workload, Measured(), power, same).error_interval is not None
     namesake = changed(H100, {"sm_count": 96}, "test")  # still called h100_sxm
-    assert run_metric_error("tbt_ms", workload, Measured(), power, namesake) == MetricError(None)
+    assert error_of_run("tbt_ms", workload, Measured(), power, namesake) == MetricError(None)
     shared = load_timing_calibration("shared").model
-    assert run_metric_error("tbt_ms", workload, shared, power, l40s).error_interval.anywhere
+    assert error_of_run("tbt_ms", workload, shared, power, l40s).error_interval.anywhere
     own = power.fitted_to("mine", ErrorInterval(0.95, 1.05, "left out", ("h200",)))
-    assert run_metric_error("power_w", workload, shared, own, l40s) == MetricError(None)
-    assert run_metric_error("power_w", workload, shared, power, l40s).error_interval is not None
+    assert error_of_run("power_w", workload, shared, own, l40s) == MetricError(None)
+    assert error_of_run("power_w", workload, shared, power, l40s).error_interval is not None
 
 
 def test_watts_of_types_that_were_not_measured_carry_no_interval():
     shared, power = load_timing_calibration("shared").model, BoardPower.from_table()
     for dtype, known in (("bf16", True), ("fp8", False)):
         workload = load_workload(f"gpt2_xl:phase=decode,dtype={dtype}")
-        assert (run_metric_error("power_w", workload, shared, power, H100).error_interval is not None) == known
+        assert (error_of_run("power_w", workload, shared, power, H100).error_interval is not None) == known
 
 
 def test_energies_heed_that_a_held_board_draws_no_more():
@@ -288,7 +293,7 @@ def test_energies_heed_that_a_held_board_draws_no_more():
     model, power = load_timing_calibration("h100_sxm").model, BoardPower.from_table()
     free, held = (
         {
-            name: run_metric_error(name, served, model, power, H100, most).error_interval
+            name: error_of_run(name, served, model, power, H100, most).error_interval
             for name in ("time_ms", "power_w", "energy_j", "tokens_per_joule")
         }
         for most in (math.inf, 1.01)
@@ -312,7 +317,7 @@ def shared_time(gpu):
     """The error interval of a decode's time on a GPU under the calibration for any."""
     use = load_workload("gpt2_xl:phase=decode,batch=1,context=128,dtype=bf16")
     model = load_timing_calibration("shared").model
-    found = run_metric_error("tbt_ms", use, model, BoardPower.from_table(), gpu).error_interval
+    found = error_of_run("tbt_ms", use, model, BoardPower.from_table(), gpu).error_interval
     assert found is not None
     return found
 

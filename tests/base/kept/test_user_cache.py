@@ -11,7 +11,7 @@ import pytest
 
 import dse
 from dse.base.errors import InputError
-from dse.base.user_cache import STORE, cache_folder, read_tomls
+from dse.base.kept.user_cache import STORE, cache_folder, read_tomls
 from dse.timing import calibration
 from dse.timing.calibration import implementation_calibration, load_timing_calibration, shipped_implementations
 

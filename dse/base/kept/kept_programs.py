@@ -6,22 +6,19 @@ whole is traced as without a folder: an object of a class that lies outside this
 with, a function within a function, an array on another device, a context that this package's code reads. So is what
 cannot be read, is not whole, or does not load.
 
-They lie in the user's store (:mod:`dse.base.user_cache`), which nobody else can write to: a program is native code. On
-a CPU alone: on no GPU was it tried.
+They lie in the user's store (:mod:`dse.base.kept.user_cache`), which nobody else can write to: a program is native
+code. On a CPU alone: on no GPU was it tried.
 """
 
 import hashlib
 import io
-import os
 import pickle
-import platform
 import sys
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import suppress
 from contextvars import ContextVar, copy_context
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 from secrets import token_hex
 from threading import RLock
 from typing import Any, NamedTuple, TypeVar
@@ -31,19 +28,14 @@ import jax
 import numpy as np
 from jax.core import Tracer
 
-from dse.base.user_cache import STORE, NotKeptError, versions
+from dse.base.kept.early_loading import EARLY, Written, deserialised
+from dse.base.kept.machine import is_one_cpu, machine
+from dse.base.kept.user_cache import STORE, NotKeptError
 
 T = TypeVar("T")
 
 KNOWN = {"dse", "jax", "jaxlib", "numpy", "equinox", *sys.stdlib_module_names} - {"__main__"}
 """Packages whose code a key describes: by its files, or by a version."""
-
-FLAGS = ("XLA", "TF_", "LLVM", "EQX_")
-"""How variables of the environment begin that change what is traced or compiled, beside JAX's settings."""
-
-PROCESSOR = ("vendor_id", "model name", "cpu family", "model", "stepping", "flags", "Features", "CPU implementer",
-             "CPU architecture", "CPU variant", "CPU part", "CPU revision")  # fmt: skip
-"""Lines of /proc/cpuinfo that say which instructions there are, and which of them are quick."""
 
 
 def kept_or_traced(
@@ -133,12 +125,8 @@ class _KeptPrograms:
 
 def _loaded(key: str, content: bytes) -> _Program:
     """Return a program as it was kept."""
-    from jax.experimental.serialize_executable import deserialize_and_load
-
-    executable, count, result = pickle.loads(content)
-    places = [x for x in jax.tree.leaves(result) if isinstance(x, _Place)]
-    trees = jax.tree.structure(((0,) * count, {})), jax.tree.structure([0] * len(places))
-    return _Program(key, deserialize_and_load(executable, *trees), result)
+    written = pickle.loads(content)
+    return _Program(key, EARLY.taken(key) or deserialised(written), pickle.loads(written.result))
 
 
 def _made(
@@ -162,9 +150,10 @@ def _made(
     # A name of its own, so that XLA compiles it: what JAX loads from its own cache cannot be written a second time.
     program.__name__ = f"{function.__name__}_{token_hex(8)}"
     made = jax.jit(program, compiler_options=None if options is None else dict(options)).lower(*arrays).compile()
-    content = pickle.dumps((serialize(made)[0], len(arrays), results[-1]))
+    found = made(*arrays)
+    content = pickle.dumps(Written(serialize(made)[0], len(arrays), len(found), pickle.dumps(results[-1])))
     loaded = _loaded(key, content)
-    if [*map(_bits, made(*arrays))] != [*map(_bits, loaded.executable(*arrays))]:
+    if [*map(_bits, found)] != [*map(_bits, loaded.executable(*arrays))]:
         raise NotKeptError
     return content, loaded
 
@@ -176,14 +165,14 @@ def _bits(array: Any) -> tuple[Any, ...]:
 def _key(function: Callable[..., Any], options: Mapping[str, Any] | None, arguments: tuple[Any, ...]) -> str:
     """Return a hash of all that decides a program; raises NotKeptError, or pickle's errors, where something is not
     described whole."""
-    if jax.default_backend() != "cpu" or len(jax.devices()) > 1 or STORE.package is None or _in_context():
+    if not is_one_cpu() or STORE.package is None or _in_context():
         raise NotKeptError
     home, name = function.__module__, function.__qualname__
     if home.partition(".")[0] not in KNOWN or function.__closure__ or "<" in name:
         raise NotKeptError
     written = io.BytesIO()
     what = home, name, sorted((options or {}).items()), arguments
-    _Description(written).dump((what, repr(_settings()), _machine(), STORE.package))
+    _Description(written).dump((what, repr(_settings()), machine(), STORE.package))
     return hashlib.sha256(written.getvalue()).hexdigest()
 
 
@@ -231,20 +220,3 @@ def _in_context() -> bool:
     modules = [module for name, module in [*sys.modules.items()] if name.partition(".")[0] == "dse"]
     ours = {id(x) for module in modules for x in vars(module).values() if isinstance(x, ContextVar)}
     return any(id(variable) in ours for variable in copy_context())
-
-
-@cache
-def _machine() -> str:
-    """Return what compiles here, and for which processor: versions, flags, instructions, threads."""
-    flags = sorted(item for item in os.environ.items() if item[0].startswith(FLAGS))
-    threads = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    backend = jax.devices()[0].client.platform_version
-    return repr((versions(), flags, threads, backend, platform.uname().machine, _processor()))
-
-
-def _processor() -> list[str]:
-    """What the system says of the first processor; where it says nothing, no other machine has the same."""
-    with suppress(OSError), Path("/proc/cpuinfo").open(encoding="utf-8") as lines:
-        first = iter(lambda: lines.readline().strip(), "")
-        return [line for line in first if line.partition(":")[0].strip() in PROCESSOR]
-    return [platform.node(), platform.processor()]

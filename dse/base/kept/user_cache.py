@@ -10,17 +10,16 @@ import json
 import os
 import pickle
 import stat
-import sys
 import tempfile
 import tomllib
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
 import dse
 from dse.base.atomic_files import write_bytes
+from dse.base.kept.machine import versions
 from dse.base.text_file import parsing, read_text
 
 T = TypeVar("T")
@@ -157,7 +156,7 @@ class Store:
 
 
 STORE = Store()
-"""This process's; commands open it (:func:`dse.base.compilation.cache_compilations`)."""
+"""This process's; commands open it (:func:`dse.base.kept.between_commands.cache_compilations`)."""
 
 
 def _expect_private(state: os.stat_result, is_kind: Callable[[int], bool]) -> None:
@@ -199,21 +198,3 @@ def package_digest() -> str:
     if newest > dse._IMPORTED_NS - QUIET_NS:
         raise NotKeptError
     return digest.hexdigest()
-
-
-@cache
-def versions() -> tuple[Any, ...]:
-    """Return what says which Python this is, and which libraries whose classes are kept and whose code is traced."""
-    import equinox
-    import jax
-    import jaxlib
-    import numpy
-
-    packages = (equinox, jax, jaxlib, numpy)
-    return sys.version, *((p.__name__, getattr(p, "__version__", ""), _state(p.__file__)) for p in packages)
-
-
-def _state(path: str | None) -> tuple[int, int]:
-    """The size and the time of change of a library's first file, which another build of a version changes."""
-    state = Path(path or "").stat()
-    return state.st_size, state.st_mtime_ns

@@ -17,10 +17,11 @@ import pytest
 from jax import Array
 
 import dse
-from dse.base import kept_programs, numerics, user_cache
+from dse.base import numerics
 from dse.base.compilation import LEAST
-from dse.base.kept_programs import kept_or_traced
-from dse.base.user_cache import STORE
+from dse.base.kept import kept_programs, machine, user_cache
+from dse.base.kept.kept_programs import kept_or_traced
+from dse.base.kept.user_cache import STORE
 
 TRACES = []
 """One element for each trace of this module's functions."""
@@ -180,19 +181,19 @@ def test_numbers_of_64_bits_are_those_of_32_where_jax_takes_them_so(folder):
 @pytest.mark.parametrize("name", ["XLA_FLAGS", "EQX_ON_ERROR"])
 def test_flags_and_the_processor_are_in_the_key(folder, monkeypatch, name):
     answer(MODEL, X, True)
-    kept_programs._machine.cache_clear()
+    machine.machine.cache_clear()
     monkeypatch.setenv(name, "--xla_cpu_enable_fast_math=true")
     assert answer(MODEL, X, True)[1]
     monkeypatch.undo()
-    kept_programs._machine.cache_clear()
+    machine.machine.cache_clear()
 
 
 def test_the_processor_is_in_the_key(folder, monkeypatch):
     answer(MODEL, X, True)
-    kept_programs._machine.cache_clear()
-    monkeypatch.setattr(kept_programs, "_processor", lambda: ["flags : sse2"])
+    machine.machine.cache_clear()
+    monkeypatch.setattr(machine, "_processor", lambda: ["flags : sse2"])
     assert answer(MODEL, X, True)[1]
-    kept_programs._machine.cache_clear()
+    machine.machine.cache_clear()
 
 
 def grow(table):
