@@ -33,10 +33,12 @@ def check(space: str, /, *, json_: Json = False) -> None:
     space:
         Path of a space TOML, or the name of a shipped one.
     """
+    from dse.base.kept.between_commands import cache_compilations
     from dse.grid.estimate import estimate
     from dse.reports.show.terminal import print_check
     from dse.space.space import load_space
 
+    cache_compilations()
     loaded = load_space(space)
     figures = estimate(loaded)
     if json_:
@@ -122,6 +124,9 @@ def sweep(
     page:
         Draw the page, which takes 3 to 15 s to look into its designs; 'dse report' draws one that was left out.
     """
+    from dse.base.kept.between_commands import cache_compilations
+
+    cache_compilations("sweep")  # first: executables are loaded while the rest is imported
     from dse.reports.sweep.design_explanations import Programs
     from dse.space.space import load_space
 
@@ -194,11 +199,9 @@ def _swept(
 ) -> Any:
     """Sweep under a progress bar, the page's programs beginning beside it, then refine if wanted; Ctrl-C tells how to
     go on."""
-    from dse.base.kept.between_commands import cache_compilations
     from dse.grid.sweep import sweep as run_sweep
     from dse.reports.common.progress import counting, doing
 
-    cache_compilations()
     try:
         with counting(space.size, f"{space.size:,} designs") as progress:
             progress = _compiling_alongside(programs, progress)
@@ -321,6 +324,9 @@ def search(
     page:
         Draw the page, which takes 3 to 15 s to look into its designs; 'dse report' draws one that was left out.
     """
+    from dse.base.kept.between_commands import cache_compilations
+
+    cache_compilations("search")  # first: executables are loaded while the rest is imported
     from dse.reports.search.data import search_report
     from dse.reports.sweep.answer import all_notes
     from dse.reports.sweep.design_explanations import Programs
@@ -328,14 +334,11 @@ def search(
 
     loaded = load_space(space)
     folder = folder_of_results(out, f"out-{file_name(loaded.name)}-search")
-    programs = Programs(loaded)
-    asked = {"sampler": sampler, "evaluations": evaluations, "seconds": seconds, "storage": storage, "seed": seed}
-    answer = _search(loaded, folder, programs if page else None, **asked, refine=refine)
+    programs, asked = Programs(loaded), {"sampler": sampler, "seconds": seconds, "storage": storage, "seed": seed}
+    answer = _search(loaded, folder, programs if page else None, **asked, evaluations=evaluations, refine=refine)
     looked = _page(search_report(answer), answer.result, folder, page, programs, look=page or json_)
     if json_:
-        found = answer.result
-        more = _seen(found, looked)
-        print_json(answer.summary() | {"notes": all_notes(found)} | more)
+        print_json(answer.summary() | {"notes": all_notes(answer.result)} | _seen(answer.result, looked))
     else:
         _print_search(answer, folder, looked, notes)
     _refuse_empty(answer.result)
@@ -343,11 +346,9 @@ def search(
 
 def _search(space: Any, folder: Path, programs: Any, **options: Any) -> Any:
     """Search under a progress line, the page's programs beginning beside it."""
-    from dse.base.kept.between_commands import cache_compilations
     from dse.pareto.search import search as run_search
     from dse.reports.search.terminal import searching
 
-    cache_compilations()
     try:
         with searching(space, options["evaluations"], options["seconds"]) as progress:
             return run_search(space, folder, **options, progress=_compiling_alongside(programs, progress))

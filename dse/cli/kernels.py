@@ -190,12 +190,10 @@ def explain(
     check_top(top)
     page = None if out is None else page_file(out, gpu, against, workload.partition(":")[0], calibration, power)
     other = None if against is None else load_sheet(against, "--against")
-    gpus = [gpu] if against is None else [gpu, against]
-    model, watts = timing_option(timing, calibration, gpus, workload), power_option(power)
+    model = timing_option(timing, calibration, [one for one in (gpu, against) if one is not None], workload)
+    of = workload, model, power_option(power)
     with doing("timing every kernel, and moving every attribute"):
-        found = (
-            explain_one(gpu, workload, model, watts) if other is None else compare(gpu, other, workload, model, watts)
-        )
+        found = explain_one(gpu, *of) if other is None else compare(gpu, other, *of)
     if page is not None:
         from dse.reports.explain.page import write_explain_page
 

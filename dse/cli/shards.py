@@ -19,7 +19,6 @@ def sweep_shard_into(
     json_: bool,
 ) -> None:
     """Evaluate one of several shards of a space and tell where it lies."""
-    from dse.base.kept.between_commands import cache_compilations
     from dse.grid.part import Part, sweep_shard
     from dse.reports.common.progress import counting
 
@@ -27,7 +26,6 @@ def sweep_shard_into(
     if refine:
         raise InputError("--refine needs the whole front; leave it out with --shard")
     folder = folder_of_results(out, f"out-{file_name(space.name)}-{part.number}-of-{part.count}")
-    cache_compilations()
     try:
         with counting(max(space.size // part.count, 1), f"shard {part}") as progress:
             result = sweep_shard(space, folder, shard, progress, keep=keep, resume=resume, cluster=cluster)

@@ -10,6 +10,7 @@ from dse.base.atomic_files import write_whole
 from dse.base.brief import count_of
 from dse.base.errors import InputError
 from dse.reports.common import figures
+from dse.reports.common.figures_narrow import SCRIPT, narrow_script
 
 FEW = 3
 """Sections from which a page has a list of them."""
@@ -23,7 +24,8 @@ def document(title: str, body: str) -> str:
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f'<link rel="icon" href="data:,">\n<title>{escape(title)}</title>\n<style>{STYLE}</style>\n'
-        f"<script>{figures.plotly_script()}</script>\n</head>\n<body>\n{contents(body)}<main>\n{body}\n</main>\n</body>\n</html>\n"
+        f"<script>{figures.plotly_script()}</script>\n</head>\n<body>\n{contents(body)}<main>\n{body}\n</main>\n"
+        f"<script>{SCRIPT}</script>\n</body>\n</html>\n"
     )
 
 
@@ -92,7 +94,8 @@ def note(text: str) -> str:
 def drawn(figure: figures.go.Figure, name: str) -> str:
     """Return a figure as a part of a section."""
     label = name.removeprefix("figure-").replace("-", " ")
-    return f"<figure style='margin:0' aria-label=\"{escape(label)}\">{figures.figure_html(figure, name)}</figure>"
+    plot = figures.figure_html(figure, name) + narrow_script(figure, name)
+    return f"<figure class='drawn' style='margin:0' aria-label=\"{escape(label)}\">{plot}</figure>"
 
 
 def figure_section(title: str, small: str, figure: figures.go.Figure, name: str) -> str:
