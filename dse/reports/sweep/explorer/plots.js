@@ -93,6 +93,7 @@ function drawPlot(k) {
   plots[k].setAttribute("aria-label", `plot of ${y.title} over ${x.title}`);
   const height = heightOf(plots[k]), below = titleLines(x, plots[k].clientWidth - 86);
   const beside = titleLines(y, height - 84);
+  plots[k].style.height = `${height}px`;
   const margin = {l: 54 + 16 * beside.length, r: 16, t: 30, b: 38 + 16 * below.length};
   const layout = {height, margin, showlegend: false, dragmode: "zoom",
     hovermode: "closest", font: {family: FONT, size: 12, color: INK}, paper_bgcolor: "white", plot_bgcolor: "white",
