@@ -45,13 +45,14 @@ class EarlyLoading:
     def begin(self, command: str) -> None:
         """Load, on a thread, what the last command of this name used, and note what this one uses."""
         self._note, self._used, self._loading = "", [], {}
-        if STORE.package is None or not is_one_cpu():
-            return
-        self._note = hashlib.sha256(repr(("loaded", command, STORE.package, machine())).encode()).hexdigest()
-        pool = ThreadPoolExecutor(1)
-        for key in (STORE.read(self._note) or b"").decode().split():
-            self._loading[key] = pool.submit(_loaded, key)
-        pool.shutdown(wait=False)
+        with suppress(Exception):  # whatever it is: it saves time and nothing else
+            if STORE.package is None or not is_one_cpu():
+                return
+            self._note = hashlib.sha256(repr(("loaded", command, STORE.package, machine())).encode()).hexdigest()
+            pool = ThreadPoolExecutor(1)
+            for key in (STORE.read(self._note) or b"").decode().split():
+                self._loading[key] = pool.submit(_loaded, key)
+            pool.shutdown(wait=False)
 
     def taken(self, key: str) -> Any:
         """Return the executable under a key, None where it was not loaded early; raises what its loading does."""

@@ -102,7 +102,7 @@ def _panels(figure: go.Figure, layout: dict[str, Any], area: float) -> list[_Pan
 def _names(figure: go.Figure, layout: dict[str, Any], y: str) -> list[str]:
     """The names along an axis of bars, in order."""
     if given := layout[y].get("categoryarray"):
-        return list(given)
+        return [name for name in given if isinstance(name, str)]
     of = y.replace("axis", "")
     bars = [t for t in figure.data if t.type == "bar" and t.orientation == "h" and (t.yaxis or "y") == of]
     return list(dict.fromkeys(name for bar in bars for name in bar.y if isinstance(name, str)))
@@ -158,7 +158,8 @@ def _remarks(layout: dict[str, Any], panel: _Panel) -> tuple[Changes, float | No
             lines = _lines(one["text"], REMARK)
             told = {"text": "<br>".join(lines), "align": "left", "font.size": SMALL}
             changes |= {f"annotations[{number}].{key}": value for key, value in told.items()}
-            ends.append(one["x"] * BAR / (BAR - CHARACTER * max(map(len, lines)) - 4))
+            room = min(CHARACTER * max(map(len, lines)) + 4, 0.7 * BAR)
+            ends.append(one["x"] * BAR / (BAR - room))
     return changes, max(ends, default=None)
 
 

@@ -67,3 +67,9 @@ def test_what_does_not_load_early_is_traced(folder, loaded, content):  # noqa: F
 def test_without_a_folder_nothing_is_loaded(loaded):
     assert [traced for _, traced in command("run", 5) + command("run", 5)] == [True, True]
     assert not loaded
+
+
+def test_what_fails_as_it_begins_is_passed_over(folder, loaded, monkeypatch):  # noqa: F811
+    monkeypatch.setattr(early_loading, "is_one_cpu", lambda: 1 // 0)
+    assert [traced for _, traced in command("run", 5) + command("run", 5)] == [True, False]
+    assert not loaded
