@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
 
-_IMPORTED_NS = _now_ns()  # before any other module of the package (dse.base.kept.kept_programs)
+_IMPORTED_NS = _now_ns()  # before any other module of the package (dse.base.kept.user_cache)
 
 _HOME = {
     "InputError": "dse.base.errors",

@@ -14,7 +14,8 @@ ENDS = ("SIGINT", "SIGTERM", "SIGHUP")
 """Ctrl-C, a job scheduler at the end of its time, a terminal that is closed: each ends a command in good order."""
 
 SELDOM = 400_000
-"""Objects after which Python looks for circles of them: imports make 265,000 that stay, and it looks 390 times."""
+"""Objects after which Python looks for circles of them: ``dse run`` makes 265,000 that stay, and it would look 390
+times, for 0.1 s."""
 
 
 def main() -> None:

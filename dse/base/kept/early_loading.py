@@ -2,7 +2,7 @@
 
 Imports keep one core busy for a second, and an executable takes half a second to load, on another. A thread loads what
 the store holds under the keys that the last command noted. A program is asked for by its own key, as ever: what was
-loaded for nothing is dropped.
+loaded for nothing is not run.
 """
 
 import hashlib

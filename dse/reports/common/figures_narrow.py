@@ -11,8 +11,7 @@ from typing import Any, NamedTuple
 
 import plotly.graph_objects as go
 
-BETWEEN = 84
-"""Room between two panels [px]: ticks, an axis' title, the next panel's title."""
+from dse.reports.common.figures_tornado import BETWEEN
 
 NAME, LINE = 26, 12
 """Characters of a line of a bar's name, and height of such a line [px]."""
